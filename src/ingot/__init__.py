@@ -120,6 +120,7 @@ if TYPE_CHECKING:
     )
     from ingot.ops.define import operator
     from ingot.passes.optimise import optimise
+    from ingot.pruning.api import prune
     from ingot.quantise.api import quantize
     from ingot.quantise.precision_report import precision_report
     from ingot.repair.apply_rules import repair
@@ -149,6 +150,7 @@ _LATER = {
     "ingot.ir.text": "parse_model to_text",
     "ingot.session": "Cancel Interrupted LimitError RunLimits Session",
     "ingot.passes.optimise": "optimise",
+    "ingot.pruning.api": "prune",
     "ingot.quantise.api": "quantize",
     "ingot.quantise.precision_report": "precision_report",
     "ingot.repair.apply_rules": "repair",
@@ -258,6 +260,7 @@ __all__ = [
     "parse_model",
     "precision_report",
     "prefix",
+    "prune",
     "quantize",
     "remove_dead",
     "remove_outputs",

@@ -72,6 +72,16 @@ def test_a_setting_is_read_as_the_field_has_it(run: Run, model_file: Path, data:
     assert "there is no option 'shape'" in result.stderr
 
 
+def test_settings_are_listed_with_their_defaults(run: Run) -> None:
+    result = run("quantize", "--set", "list")
+    assert result.exit_code == 0, result.output
+    listed = dict(line.split("=", 1) for line in result.stdout.splitlines())
+    assert listed["activations"] == "uint8"
+    assert listed["symmetric_weights"] == "true"
+    assert listed["operators"].startswith("Conv,")
+    assert "mode" not in listed
+
+
 def test_a_budget_shows_what_each_product_costs(run: Run, model_file: Path, data: str) -> None:
     result = run("quantize", str(model_file), "-o", "small.onnx", "--static", data, "--snr", "20")
     assert result.exit_code == 0, result.output

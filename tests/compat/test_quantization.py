@@ -52,6 +52,17 @@ def test_a_model_is_quantised_with_a_reader(tmp_path: Path) -> None:
     assert target.stat().st_size < MODEL.stat().st_size
 
 
+@pytest.mark.parametrize("quantised", [True, False])
+def test_biases_stay_in_float_where_that_is_asked_for(tmp_path: Path, quantised: bool) -> None:
+    target = tmp_path / "small.onnx"
+    ours.quantize_static(str(MODEL), target, Reader(), extra_options={"QuantizeBias": quantised})
+    for node in ingot.load(target).graph:
+        if node.applies("Conv", "Gemm"):
+            bias = node.inputs[2]
+            assert bias is not None
+            assert (bias.producer is not None) == quantised
+
+
 def test_a_model_is_quantised_without_data(tmp_path: Path) -> None:
     target = tmp_path / "small.onnx"
     ours.quantize_dynamic(ingot.to_onnx(ingot.load(MODEL)), target, op_types_to_quantize=["MatMul", "Gemm"])

@@ -23,6 +23,37 @@ def test_a_pool_between_the_same_scales_pools_codes() -> None:
     assert (count, nodes) == (1, ["y = MaxPool(x)"])
 
 
+@pytest.mark.parametrize(
+    "node",
+    [
+        "Slice (a, i, j)",
+        "Gather (a, i)",
+        "Tile (a, k)",
+        "SpaceToDepth <blocksize = 2> (a)",
+        "Split <num_outputs = 1> (a)",
+    ],
+)
+def test_other_operators_that_move_elements_move_codes(node: str) -> None:
+    text = TEXT.replace("MaxPool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (a)", node).replace(
+        "int8 p = {5}", "int8 p = {5}, int64[1] i = {0}, int64[1] j = {1}, int64[4] k = {1, 1, 2, 1}"
+    )
+    count, nodes = applied(move_codes, text % ("0.3", 5))
+    assert count == 1
+    [moved] = nodes
+    assert moved.startswith(f"y = {node.split()[0]}(x")
+
+
+def test_a_split_with_a_result_that_nobody_reads_still_divides_among_two() -> None:
+    text = TEXT.replace(
+        "b = MaxPool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (a)", "b, c = Split <axis = 1> (a, k)"
+    )
+    text = text.replace("int8 p = {5}", "int8 p = {5}, int64[2] k = {1, 1}") % ("0.3", 5)
+    assert applied(move_codes, text)[0] == 1
+    model = parse_model(f'<ir_version: 9, opset_import: ["" : 21]> {text}')
+    x: Any = np.arange(72, dtype=np.int8).reshape(1, 2, 6, 6)
+    np.testing.assert_array_equal(Session(model).run(None, {"x": x})[0], x[:, :1])
+
+
 @pytest.mark.parametrize(("scale", "point"), [("0.4", 5), ("0.3", 4)])
 def test_other_scales_or_zero_points_leave_it_as_it_is(scale: str, point: int) -> None:
     assert applied(move_codes, TEXT % (scale, point))[0] == 0

@@ -10,6 +10,7 @@ from ingot.quantise.histogram import HALF, Histogram
 from ingot.quantise.options import options_from
 from ingot.quantise.parameters import code_range, decode, encode, parameters
 from ingot.quantise.ranges import observer_for
+from ingot.quantise.thresholds import entropy_range
 
 
 def outliers() -> np.ndarray:
@@ -84,3 +85,12 @@ def test_zero_has_a_code_and_numbers_are_half_a_step_away(dtype: DType, symmetri
             )
             == 0
         )
+
+
+def test_many_zeros_do_not_let_entropy_cut_off_the_rest() -> None:
+    rng = np.random.default_rng(0)
+    histogram = Histogram()
+    histogram.update(np.concatenate([np.zeros(200_000), np.clip(rng.random(10_000) * 8, 0, 6)]).astype(np.float32))
+    low, high = entropy_range(histogram, 256)
+    assert low == 0
+    assert high > 5

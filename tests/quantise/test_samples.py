@@ -80,6 +80,11 @@ def test_rows_of_one_array_are_cut_into_what_the_model_takes() -> None:
         ([X, X.astype(np.float64)], "sample 1: input 'x' is float32"),
         ([X, X, np.full_like(X, np.nan)], "sample 2: input 'x' holds NaN"),
         ([np.full_like(X, np.inf)], "sample 0: input 'x' holds infinity"),
+        ([X, X[:0]], r"sample 1: input 'x' is empty, float32\[0, 3\]"),
+        (
+            [np.where(np.arange(12)[:, None] == 7, np.float32(np.nan), X)],
+            "sample 0: input 'x' holds NaN, first in row 7",
+        ),
         ([{"y": X}], "sample 0: the model has no input 'y'"),
         ([{}], "sample 0: missing input 'x'"),
         (7, "a int is no calibration data"),

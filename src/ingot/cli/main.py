@@ -33,6 +33,7 @@ COMMANDS = {
     "optimize": "Make a model smaller and faster.",
     "precision": "Measure what running products in fewer bits costs, layer by layer.",
     "profile": "Measure how long each kernel of a model takes.",
+    "prune": "Make a model smaller by weights and channels it can do without.",
     "quantize": "Make a model smaller and faster with numbers of fewer bits.",
     "run": "Run a model on files or random inputs.",
     "text": "Print a model as text, or turn text back into a model.",

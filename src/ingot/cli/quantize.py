@@ -21,9 +21,33 @@ from ingot.cli.models import (
 from ingot.cli.printable import printable
 from ingot.cli.progress import progress_bar
 from ingot.cli.quantize_page import report_lines
+from ingot.cli.stdout import write_text
 from ingot.cli.units import counted
 from ingot.cli.written import say_written
 from ingot.quantise.options import CALIBRATIONS, ENGINES, HALVES, METHODS, Options
+
+_OWN_OPTIONS = {"mode", "calibration", "methods", "exclude", "snr", "accuracy", "engine", "strict_names"}
+"""Settings that have options of their own, or none on a command line."""
+
+
+def _settings(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    """Pairs of `--set`; for `list`, the names, values and defaults of all are printed, and that is all."""
+    if "list" in values:
+        for name in Options.__slots__:
+            if name not in _OWN_OPTIONS:
+                write_text(f"{name}={_shown(getattr(Options(), name))}\n")
+        ctx.exit()
+    return pairs(ctx, param, values)
+
+
+def _shown(value: Any) -> str:
+    """A default, as it is given on a command line."""
+    match value:
+        case bool():
+            return str(value).lower()
+        case tuple():
+            return ",".join(value)
+    return "" if value is None else str(value)
 
 
 @click.command(epilog=examples("ingot quantize model.onnx -o small.onnx --static images/"))
@@ -40,12 +64,13 @@ from ingot.quantise.options import CALIBRATIONS, ENGINES, HALVES, METHODS, Optio
 @click.option(
     "--method", "methods", multiple=True, type=click.Choice(METHODS), metavar="NAME", help=f"{', '.join(METHODS)}."
 )
-@click.option("--snr", type=float, metavar="DB", help="Leave in float what costs most, until outputs are this close.")
+@click.option("--snr", type=float, metavar="DB", help="Leave in float what costs most, to be this close.")
 @click.option("--exclude", multiple=True, metavar="NAME", help="Leave nodes in float; * and ? stand for anything.")
 @click.option("--for", "engine", type=click.Choice(ENGINES), help="Write what it runs fastest.")
 @click.option(
-    "--set", "others", multiple=True, callback=pairs, metavar="KEY=VALUE", help="granularity=tensor and such."
-)
+    "--set", "others", multiple=True, is_eager=True, callback=_settings, metavar="KEY=VALUE",
+    help="Any other setting; '--set list' shows all.",
+)  # fmt: skip
 @loading_options
 def quantize(
     model: str,

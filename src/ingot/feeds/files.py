@@ -16,6 +16,8 @@ from ingot.ir.types import Type
 
 IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".gif", ".ppm", ".pgm")
 
+_NUMPY, _ZIP = b"\x93NUMPY", b"PK"
+
 
 def read_feed(value: Value, path: Path) -> Any:
     """What a file holds for an input; InputError if it is of no known kind, or does not make what the input takes."""
@@ -41,7 +43,10 @@ def _array(path: Path) -> Any:
     try:
         return np.load(path, allow_pickle=False)
     except (ValueError, EOFError) as error:
-        raise InputError(f"'{path}' holds no array: {error}") from None
+        with path.open("rb") as file:
+            known = file.read(len(_NUMPY)).startswith((_NUMPY, _ZIP))
+        reason = str(error) if known else "its first bytes are those of another kind of file"
+        raise InputError(f"'{path}' holds no array: {reason}") from None
 
 
 def _member(value: Value, path: Path) -> np.ndarray[Any, Any]:

@@ -10,6 +10,7 @@ from ingot.infer.calls import call_errors, recursive_functions
 from ingot.infer.declared import declaration_problems
 from ingot.infer.driver import Inference
 from ingot.infer.problem import Problem
+from ingot.infer.scales import scale_problems
 from ingot.infer.stepwise import Stepwise
 from ingot.infer.types import effective, missing_outputs, output_errors, signature_errors, versioned
 from ingot.ir.domains import is_of_onnx
@@ -165,6 +166,8 @@ class _Check(Stepwise):
             self._note(type(error)(error.message, where=self.place(node) + error.where, hint=error.hint))
         if not errors and node.domain in self.old and self.meaning(node) is None:
             message = f"nothing is known of operator '{node.domain}.{node.op_type}'"
+            self._collected.add(Problem(message, self.place(node) + self._within, severity="warning"))
+        for message in () if errors else scale_problems(node, inputs):
             self._collected.add(Problem(message, self.place(node) + self._within, severity="warning"))
         return bool(errors)
 

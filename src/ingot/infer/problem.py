@@ -12,7 +12,7 @@ Severity = Literal["error", "warning"]
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong with a model, or (a warning) that is unknown."""
+    """One thing that is wrong with a model, or (a warning) that is unknown or cannot be meant."""
 
     message: str
     where: tuple[str, ...] = ()

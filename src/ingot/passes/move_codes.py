@@ -12,10 +12,8 @@ from ingot.ir.types import TensorType
 from ingot.ir.value import Value
 from ingot.ops.facts import Fact
 from ingot.passes.replacing import replace
+from ingot.queries.moving import MOVING
 from ingot.queries.values import dtype, elements, only_reader, produced_by, read
-
-_MOVING = ("MaxPool", "Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze")
-"""Operators whose result is made of elements of their first input; all of them take bytes."""
 
 
 def move_codes(model: Model, facts: Facts) -> int:
@@ -26,18 +24,19 @@ def move_codes(model: Model, facts: Facts) -> int:
     moved = 0
     for graph in list(nested_graphs(model.graph)):
         for node in list(graph):
-            quantise = only_reader(node.outputs[0]) if node.graph is not None and node.applies(*_MOVING) else None
+            quantise = only_reader(node.outputs[0]) if node.graph is not None and node.applies(*MOVING) else None
             if quantise is None or any(value.uses or value.is_output for value in node.outputs[1:]):
                 continue
             dequantise = produced_by(node.inputs[0], "DequantizeLinear")
             if dequantise is None or _refuses(dequantise, quantise, facts):
                 continue
             codes = dequantise.inputs[0]
-            known = facts[node.outputs[0]].shape
-            copy = Node(node.op_type, [codes, *node.inputs[1:]], 1, node.attributes, name=node.name)
+            results = 1 if node.applies("MaxPool") else len(node.outputs)  # a Split divides among all that it has
+            copy = Node(node.op_type, [codes, *node.inputs[1:]], results, node.attributes, name=node.name)
             assert node.graph is not None
             node.graph.insert_before(node, copy)
-            facts[copy.output] = Fact(TensorType(_kind(codes, facts), known))
+            for old, new in zip(node.outputs, copy.outputs, strict=False):
+                facts[new] = Fact(TensorType(_kind(codes, facts), facts[old].shape))
             replace(quantise.output, copy.output, facts)
             moved += 1
     return moved

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ingot.dtypes import Array
-from ingot.quantise.coding import scale_axis, weight_scales
+from ingot.quantise.coding import extreme_scales, scale_axis
 from ingot.quantise.options import Options
 from ingot.quantise.prepare import Prepared
 from ingot.quantise.products import Product
@@ -47,7 +47,7 @@ def _error(product: Product, factors: Array, moment: Array, options: Options) ->
     array = product.weight_array()
     spread = factors[:, None] if product.sum_axis == 0 else factors[None, :]
     scaled = (array * spread).astype(np.float32)
-    rounded = coded(scaled, weight_scales(product, options, scaled), *scale_axis(product, options)).decoded()
+    rounded = coded(scaled, extreme_scales(product, options, scaled), *scale_axis(product, options)).decoded()
     error = matrix(product, rounded / spread - array)
     return float((error * (moment @ error)).sum())
 

@@ -24,7 +24,7 @@ def corrected_biases(
     biases: dict[str, Array] = {}
     for product in products:
         old = product.bias_array()
-        name = product.node.output.name
+        name = product.key
         if product.weight is None or not (old is not None or _may_have_bias(product)):
             continue
         error = weights[name].decoded().astype(np.float64) - product.weight_array()

@@ -32,7 +32,7 @@ def coded_weights(
     for product in products:
         if product.weight is None:
             continue
-        name = product.node.output.name
+        name = product.key
         moment = moments.get(activation(product).name) if is_matrix_product(product) else None
         if moment is not None:
             weights[name] = gptq_weight(product, options, moment)

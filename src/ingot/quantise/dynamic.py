@@ -13,19 +13,27 @@ from ingot.dtypes import Array, DType
 from ingot.ir.model import Model
 from ingot.ir.node import Node
 from ingot.ir.value import Value
+from ingot.quantise.options import Options
 from ingot.quantise.products import Product
+from ingot.quantise.recurrent import write_recurrent
 from ingot.quantise.weights import Coded
 from ingot.quantise.writer import Writer
 from ingot.queries.values import read
 
 
 def write_dynamic(
-    model: Model, products: Collection[Product], weights: Mapping[str, Coded], biases: Mapping[str, Array]
+    model: Model,
+    products: Collection[Product],
+    weights: Mapping[str, Coded],
+    biases: Mapping[str, Array],
+    options: Options,
 ) -> Model:
     """A copy of `model` in which these products are of integers; weights and new biases are by what they compute."""
     writing = _DynamicWriter(model, weights, biases)
     for product in products:
-        writing.quantise(product)
+        if not product.is_recurrent:
+            writing.quantise(product)
+    write_recurrent(writing.writer, [product for product in products if product.is_recurrent], weights, options)
     return writing.writer.finish()
 
 
@@ -90,7 +98,7 @@ class _DynamicWriter:
             assert value is not None
             return self._activation(value)
         transposed = node.applies("Gemm") and bool(node.get("transB", 0))
-        weight = self._coded[product.node.output.name]
+        weight = self._coded[product.key]
         key = product.weight.name, node.op_type, transposed, weight.digest
         if key not in self._weights:
             codes = weight.codes.T if transposed else weight.codes

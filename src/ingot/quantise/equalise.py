@@ -16,6 +16,7 @@ from ingot.ir.node import Node
 from ingot.ir.tensor import Tensor
 from ingot.ir.value import Value
 from ingot.quantise.prepare import Prepared
+from ingot.quantise.writer import set_constant
 from ingot.queries.lenient_inference import gather
 from ingot.queries.values import only_reader, read
 
@@ -94,17 +95,3 @@ def _reach(weight: Array, axis: int) -> Array:
 
 def _along(factors: Array, axis: int, rank: int) -> Array:
     return factors.reshape([-1 if place == axis else 1 for place in range(rank)])
-
-
-def set_constant(node: Node, position: int, array: Array) -> None:
-    """Give an input of a node a new constant of the name of the old one, which goes where nobody else reads it."""
-    graph, old = node.graph, node.inputs[position]
-    assert graph is not None
-    assert old is not None
-    name = old.name
-    if len(old.uses) == 1 and old.is_initializer:
-        old.constant = Tensor(np.asarray(array, np.float32, order="C"), name=name)
-        old.type = old.constant.type
-        return
-    fresh = graph.fresh_name(name)
-    node.replace_input(position, graph.add_initializer(fresh, np.asarray(array, np.float32, order="C")))

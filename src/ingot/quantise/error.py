@@ -1,4 +1,4 @@
-"""How far a quantised model is from the original: signal over noise of each output, on samples."""
+"""How far a changed model is from the original: signal over noise of each output, on samples."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ingot.session import Session
 
 @dataclass(frozen=True, slots=True)
 class OutputError:
-    """An output of the quantised model beside that of the original: 20 dB is a tenth of the signal, 40 a hundredth."""
+    """An output of a changed model beside that of the original: 20 dB is a tenth of the signal, 40 a hundredth."""
 
     name: str
     snr: float
@@ -62,12 +62,24 @@ class Noise:
         return 10 * math.log10(self._signal / self._noise) if self._signal and math.isfinite(self._noise) else -math.inf
 
 
-def measure(original: Model, quantised: Model, samples: Iterable[Mapping[str, Array]]) -> tuple[OutputError, ...]:
-    """The error of each output over samples."""
-    names = original.graph.outputs.names
-    noises = [Noise() for _ in names]
-    exact, actual = Session(original), Session(quantised)
-    for feeds in samples:
-        for noise, one, other in zip(noises, exact.run(names, feeds), actual.run(names, feeds), strict=True):
-            noise.update(one, other)
-    return tuple(noise.error(name) for name, noise in zip(names, noises, strict=True))
+class Baseline:
+    """A model and its outputs on samples, which others are measured against."""
+
+    def __init__(self, model: Model, samples: Iterable[Mapping[str, Array]]) -> None:
+        self.model = model
+        self._names = model.graph.outputs.names
+        session = Session(model)
+        self._exact = [(feeds, session.run(self._names, feeds)) for feeds in samples]
+
+    @property
+    def samples(self) -> int:
+        return len(self._exact)
+
+    def errors(self, other: Model) -> tuple[OutputError, ...]:
+        """How far each output of another model is from this one's, over all samples."""
+        noises = [Noise() for _ in self._names]
+        session = Session(other)
+        for feeds, exact in self._exact:
+            for noise, one, two in zip(noises, exact, session.run(self._names, feeds), strict=True):
+                noise.update(one, two)
+        return tuple(noise.error(name) for name, noise in zip(self._names, noises, strict=True))

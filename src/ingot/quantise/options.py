@@ -13,9 +13,13 @@ MODES = ("static", "dynamic", "weights", *HALVES)
 CALIBRATIONS = ("minmax", "average", "entropy", "percentile", "mse")
 GRANULARITIES = ("tensor", "channel", "block")
 ENGINES = ("onnxruntime",)
-METHODS = ("equalise", "smooth", "awq", "gptq", "bias")
+METHODS = ("equalise", "smooth", "awq", "hqq", "gptq", "bias")
 """Ways to lose less than rounding to nearest does, in the order in which they are applied."""
+WITHOUT_DATA = ("equalise", "hqq")
+"""Methods that look at weights alone."""
 PRODUCTS = ("Conv", "ConvTranspose", "Gemm", "MatMul")
+RECURRENT = ("GRU", "LSTM", "RNN")
+"""Operators with two weights, for what they read and for their state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +41,13 @@ class Options:
     symmetric_activations: bool = False
     reduced: bool = False
     """Weights of one bit less: for processors without VNNI, whose sums of 16 bits would saturate."""
+    integer_biases: bool = True
+    """Whether a static quantisation writes biases as codes of 32 bits; else they stay in float."""
     calibration: str = "minmax"
     percentile: float = 99.99
     methods: tuple[str, ...] = ()
-    """`equalise`, `smooth`, `awq`, `gptq` and `bias`, any of them; without, weights are rounded to nearest."""
-    operators: tuple[str, ...] = PRODUCTS
+    """Any of `METHODS`; without, weights are rounded to nearest."""
+    operators: tuple[str, ...] = PRODUCTS + RECURRENT
     include: tuple[str, ...] = ()
     """Names of nodes, and patterns, that alone are quantised; none are all."""
     exclude: tuple[str, ...] = ()
@@ -101,13 +107,11 @@ def options_from(settings: dict[str, Any]) -> Options:
     for method in options.methods:
         _one_of("method", method, METHODS)
     for operator in options.operators:
-        _one_of("operator", operator, PRODUCTS)
+        _one_of("operator", operator, PRODUCTS + RECURRENT)
     if not 0 < options.percentile <= 100:
         raise InputError(f"the percentile is {options.percentile}, which is not between 0 and 100")
     if options.block_size < 2:
         raise InputError(f"blocks of {options.block_size} share no scale", hint="a power of two from 16 on")
-    if options.accuracy is not None and not 0 < options.accuracy <= 1:
-        raise InputError(f"the accuracy is {options.accuracy}, which is no part of the original's", hint="0.995")
     if options.scales == "block" and options.mode != "weights":
         raise InputError(f"blocks are for weights alone, the mode is '{options.mode}'", hint="mode='weights'")
     return options

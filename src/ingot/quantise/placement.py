@@ -18,15 +18,10 @@ from ingot.ir.value import Value
 from ingot.quantise.options import Options
 from ingot.quantise.prepare import Prepared
 from ingot.quantise.products import Product
+from ingot.queries.moving import MOVING
 from ingot.queries.values import dtype, only_reader
 
-MOVES = (
-    "MaxPool", "Reshape", "Transpose", "Squeeze", "Unsqueeze", "Flatten", "Slice", "Split", "Gather", "Expand", "Tile",
-    "DepthToSpace", "SpaceToDepth", "Identity",
-)  # fmt: skip
-"""Operators whose results are elements of their first input."""
-
-COMPANIONS = ("Add", "Mul", "Concat", "AveragePool", "GlobalAveragePool", "Resize", "Sigmoid", "LeakyRelu")
+_COMPANIONS = ("Add", "Mul", "Concat", "AveragePool", "GlobalAveragePool", "Resize", "Sigmoid", "LeakyRelu")
 """Operators that onnxruntime computes in integers where it reads and writes codes."""
 
 _ACTIVATIONS = ("Relu", "Clip")
@@ -89,7 +84,7 @@ class _Placing:
             operands = [value for value in node.inputs if value is not None]
             if node.applies("AveragePool", "GlobalAveragePool", "Resize", "LeakyRelu"):
                 operands = operands[:1]
-            if node.applies(*COMPANIONS) and all(value in self.required for value in operands):
+            if node.applies(*_COMPANIONS) and all(value in self.required for value in operands):
                 self._require_result(node)
 
     def _require_result(self, node: Node) -> None:
@@ -106,7 +101,7 @@ class _Placing:
             sources = [source for source in node.inputs if source is not None]
             return sources if all(map(self._quantisable, sources)) else []
         interpolates = node.applies("Resize") and node.get("mode", "nearest") in ("nearest", "linear")
-        if not (node.applies(*MOVES) or interpolates) or (node.applies("MaxPool") and value.index):
+        if not (node.applies(*MOVING) or interpolates) or (node.applies("MaxPool") and value.index):
             return []
         source = node.inputs[0]
         return [source] if source is not None and self._quantisable(source) else []

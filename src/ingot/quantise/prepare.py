@@ -35,13 +35,13 @@ class Prepared:
     facts: Facts
 
 
-def prepare(model: Model) -> Prepared:
-    """A copy of a model, ready to be quantised; InputError if it is quantised already."""
+def prepare(model: Model, purpose: str = "quantise") -> Prepared:
+    """A copy of a model, ready for its `purpose`; InputError if it is quantised already."""
     already = next(_quantised_nodes(model), None)
     if already is not None:
         raise InputError(
             f"the model is quantised already: node '{already.label}' is {already.op_type}",
-            hint="quantise the float model that it was made from",
+            hint=f"{purpose} the float model that it was made from",
         )
     ready = model.copy()
     optimise(ready, without=_AS_SPELLED)

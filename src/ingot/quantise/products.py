@@ -11,7 +11,7 @@ from ingot.ir.graph import Graph
 from ingot.ir.node import Node
 from ingot.ir.tensor import Tensor
 from ingot.ir.value import Value
-from ingot.quantise.options import PRODUCTS, Options
+from ingot.quantise.options import PRODUCTS, RECURRENT, Options
 from ingot.quantise.prepare import Prepared
 from ingot.quantise.selection import excluded, matching
 from ingot.queries.values import constant, dtype, elements, read
@@ -19,7 +19,10 @@ from ingot.queries.values import constant, dtype, elements, read
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Product:
-    """A product that can be quantised: its activations, by position, and its constant weight, if it has one."""
+    """A product that can be quantised: its activations, by position, and its constant weight, if it has one.
+
+    A recurrent network is two, one for each of its weights, without activations: what it multiplies is its own.
+    """
 
     node: Node
     activations: tuple[int, ...]
@@ -34,7 +37,16 @@ class Product:
 
     @property
     def name(self) -> str:
-        return self.node.label
+        return f"{self.node.label} {'WR'[self.weight_position - 1]}" if self.is_recurrent else self.node.label
+
+    @property
+    def key(self) -> str:
+        """Unlike that of any other product of the model."""
+        return f"{self.node.label} {self.weight_position}" if self.is_recurrent else self.node.output.name
+
+    @property
+    def is_recurrent(self) -> bool:
+        return self.node.applies(*RECURRENT)
 
     def weight_array(self) -> Array:
         """The elements of the weight."""
@@ -64,51 +76,58 @@ class Selection:
     in_float: tuple[InFloat, ...]
 
 
-def select(prepared: Prepared, options: Options) -> Selection:
-    """The products that options leave; InputError if a name excludes nothing, or nothing is left."""
+def select(prepared: Prepared, options: Options, purpose: str = "quantise") -> Selection:
+    """The products that options leave; InputError if a name excludes nothing, or nothing is left to `purpose`."""
     products: list[Product] = []
     in_float: list[InFloat] = []
     used: set[str] = set()
     for node in _candidates(prepared):
-        reason = _excluded(node, options, used)
-        product = None
+        reason = _excluded(node, options, used, purpose)
+        parts: list[Product] = []
         if reason is None:
-            product = _product(node, prepared)
-            reason = _refusal(node, product, prepared, options)
-        if reason is not None or product is None:
-            in_float.append(InFloat(node, reason or "its weight is not constant"))
+            parts = _recurrent(node) if node.applies(*RECURRENT) else _product(node, prepared)
+            reason = _refusal(node, parts, prepared, options)
+        if reason is None:
+            products += parts
         else:
-            products.append(product)
+            in_float.append(InFloat(node, reason))
     for pattern in (*options.include, *options.exclude) if options.strict_names else ():
         if pattern not in used:
             names = [node.label for node in _candidates(prepared)]
             raise InputError(f"'{pattern}' is no product", hint=nearest(pattern, names) or _listed(names))
     if not products:
         reasons = tuple(dict.fromkeys(f"'{left.node.label}': {left.reason}" for left in in_float[:5]))
-        raise InputError("the model has no products to quantise", where=reasons, hint=_hint(options))
+        hint = f"products are {', '.join(options.operators)} in float32"
+        raise InputError(f"the model has no products to {purpose}", where=reasons, hint=hint)
     return Selection(tuple(products), tuple(in_float))
 
 
 def _candidates(prepared: Prepared) -> Iterator[Node]:
     graph: Graph = prepared.model.graph
     for node in graph:
-        if node.applies(*PRODUCTS):
+        if node.applies(*PRODUCTS, *RECURRENT):
             yield node
 
 
-def _excluded(node: Node, options: Options, used: set[str]) -> str | None:
+def _excluded(node: Node, options: Options, used: set[str], purpose: str) -> str | None:
     if not node.applies(*options.operators):
-        return f"{node.op_type} is not among the operators to quantise"
+        return f"{node.op_type} is not among the operators to {purpose}"
     used.update(matching(node, options.exclude + options.include))
     return excluded(node, options)
 
 
-def _product(node: Node, prepared: Prepared) -> Product | None:
-    """The product that a node is; None where none of its operands is constant."""
+def _recurrent(node: Node) -> list[Product]:
+    """The products with the constant weights of a recurrent network, `[directions, channels, what is summed]`."""
+    parts = [(place, value) for place in (1, 2) if (value := read(node, place)) is not None and _constant(value)]
+    return [Product(node, (), value, place, 1, 2, None) for place, value in parts]
+
+
+def _product(node: Node, prepared: Prepared) -> list[Product]:
+    """The product that a node is; none where a constant is its first operand, and cannot be its weight."""
     facts = prepared.facts
     position = next((place for place in (1, 0) if _constant(read(node, place))), None)
     if position is None:
-        return Product(node, (0, 1), None, 1, None, None, None)
+        return [Product(node, (0, 1), None, 1, None, None, None)]
     weight = node.inputs[position]
     assert weight is not None
     tensor = constant(weight, facts)
@@ -119,20 +138,24 @@ def _product(node: Node, prepared: Prepared) -> Product | None:
             channel, summed = (count - 1 if count > 1 else None), max(count - 2, 0)
         else:
             channel, summed = (count - 2 if count > 1 else None), count - 1
-        return Product(node, (1 - position,), weight, position, channel, summed, None)
+        return [Product(node, (1 - position,), weight, position, channel, summed, None)]
     if position == 0:
-        return None
+        return []
     if node.applies("Gemm"):
         channel = 0 if node.get("transB", 0) else 1
-        return Product(node, (0,), weight, 1, channel, 1 - channel, _bias(node, tensor.shape[channel], prepared))
+        return [Product(node, (0,), weight, 1, channel, 1 - channel, _bias(node, tensor.shape[channel], prepared))]
     channel = 0 if node.applies("Conv") else 1
     channels = tensor.shape[channel] * (1 if channel == 0 else int(node.get("group", 1)))
-    return Product(node, (0,), weight, 1, channel, None, _bias(node, channels, prepared))
+    return [Product(node, (0,), weight, 1, channel, None, _bias(node, channels, prepared))]
 
 
-def _refusal(node: Node, product: Product | None, prepared: Prepared, options: Options) -> str | None:
-    if product is None:
-        return "its first operand is constant, and not its weight"
+def _refusal(node: Node, parts: list[Product], prepared: Prepared, options: Options) -> str | None:
+    if not parts:
+        recurrent = node.applies(*RECURRENT)
+        return "its weights are not constant" if recurrent else "its first operand is constant, and not its weight"
+    product = parts[0]
+    if product.is_recurrent and options.mode == "static":
+        return "its states have no ranges that data would show; mode='dynamic' or 'weights' quantises its weights"
     if options.mode == "dynamic" and (reason := _no_integers(node, product)) is not None:
         return reason
     if product.weight is None:
@@ -144,7 +167,8 @@ def _refusal(node: Node, product: Product | None, prepared: Prepared, options: O
         kind = dtype(value, prepared.facts)
         if kind is not DType.FLOAT32:
             return f"it computes in {kind or 'an unknown type'}, not in float32"
-    return "its weight is empty" if product.weight is not None and not product.weight_array().size else None
+    empty = any(part.weight is not None and not part.weight_array().size for part in parts)
+    return "its weight is empty" if empty else None
 
 
 def _no_integers(node: Node, product: Product) -> str | None:
@@ -177,7 +201,3 @@ def _constant(value: Value | None) -> bool:
 def _listed(names: list[str]) -> str:
     more = f" and {len(names) - 8} more" if len(names) > 8 else ""
     return f"the products are {', '.join(names[:8])}{more}" if names else "there are none"
-
-
-def _hint(options: Options) -> str:
-    return f"what is quantised are {', '.join(options.operators)} in float32"

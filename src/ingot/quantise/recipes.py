@@ -56,14 +56,15 @@ def _static(
     measured = calibrate(prepared.model, placement, samples, observer_for(options), progress)
     ranges = {value: measured[shared] for value, shared in placement.values.items()}
     scales = activation_parameters(placement, ranges, options)
-    inputs = {product.node.output.name: scales[_input(product).name].scale for product in products}
+    inputs = {product.key: scales[_input(product).name].scale for product in products}
     weights = coded_weights(prepared.model, products, samples, options, progress, inputs)
-    biases = {each.node.output.name: bias for each in products if (bias := each.bias_array()) is not None}
-    biases |= _biases(prepared, products, weights, samples, options, progress)
+    biases = _biases(prepared, products, weights, samples, options, progress)
+    if options.integer_biases:
+        biases = {each.key: bias for each in products if (bias := each.bias_array()) is not None} | biases
 
     def write(chosen: Sequence[Product]) -> Model:
         activations = activation_parameters(place(prepared, chosen, options), ranges, options)
-        return write_static(prepared.model, chosen, activations, weights, biases)
+        return write_static(prepared.model, chosen, activations, weights, biases, options)
 
     def operands(writer: Writer, product: Product) -> dict[int, Value]:
         rounded = {}
@@ -76,7 +77,7 @@ def _static(
             )
             rounded[position] = pair(writer, writer.values[value.name], *constants)
         if product.weight is not None:
-            weight = weights[product.node.output.name]
+            weight = weights[product.key]
             rounded[product.weight_position] = writer.weight(product.weight.name, weight)
         return rounded
 
@@ -98,11 +99,11 @@ def _dynamic(
             writer.after(value, codes, back)
             rounded[position] = back.output
         if product.weight is not None:
-            weight = weights[product.node.output.name]
+            weight = weights[product.key]
             rounded[product.weight_position] = writer.weight(product.weight.name, weight)
         return rounded
 
-    return Recipe(lambda chosen: write_dynamic(prepared.model, chosen, weights, biases), operands)
+    return Recipe(lambda chosen: write_dynamic(prepared.model, chosen, weights, biases, options), operands)
 
 
 def _weights(
@@ -113,7 +114,7 @@ def _weights(
 
     def operands(writer: Writer, product: Product) -> dict[int, Value]:
         assert product.weight is not None
-        weight = weights[product.node.output.name]
+        weight = weights[product.key]
         return {product.weight_position: writer.weight(product.weight.name, weight)}
 
     return Recipe(lambda chosen: write_weights(prepared.model, chosen, weights, biases, options), operands)
@@ -131,6 +132,7 @@ def _biases(
     if "bias" not in options.methods:
         return {}
     assert samples is not None
+    products = [product for product in products if not product.is_recurrent]
     return corrected_biases(products, weights, channel_means(prepared.model, products, samples, progress))
 
 

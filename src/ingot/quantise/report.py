@@ -28,7 +28,6 @@ class Report:
     bytes_after: int
     errors: tuple[OutputError, ...]
     samples: int
-    notes: tuple[str, ...] = ()
 
     @property
     def quantised(self) -> tuple[Layer, ...]:

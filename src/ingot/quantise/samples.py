@@ -77,12 +77,15 @@ class Samples:
             feeds: dict[str, Array] = checked_feeds(self._all, self._by_name(feed), self._defaults)
         except InputError as error:
             raise InputError(f"sample {number}: {error.message}", where=error.where, hint=error.hint) from None
-        for name, array in feeds.items():
-            if hasattr(array, "dtype") and DType.of(array.dtype).is_float:
-                wide = array.astype(np.float32) if array.dtype.kind == "V" else array
-                if not np.isfinite(wide).all():
-                    kind = "NaN" if np.isnan(wide).any() else "infinity"
-                    raise InputError(f"sample {number}: input '{name}' holds {kind}")
+        values: Mapping[str, object] = feeds  # sequences and maps are no arrays
+        arrays: dict[str, Array] = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
+        if arrays and not any(array.size for array in arrays.values()):  # a cache alone may be empty
+            name, array = next(iter(arrays.items()))
+            raise InputError(f"sample {number}: input '{name}' is empty, {DType.of(array.dtype)}{list(array.shape)}")
+        for name, array in arrays.items():
+            problem = _problem(array)
+            if problem is not None:
+                raise InputError(f"sample {number}: input '{name}' {problem}")
         return feeds
 
     def _by_name(self, feed: Any) -> Mapping[str, Any]:
@@ -94,6 +97,18 @@ class Samples:
         if len(names) == 1:
             return {names[0]: feed}
         raise InputError(f"the model takes {', '.join(names)}, got a {type(feed).__name__}", hint="give a dict by name")
+
+
+def _problem(array: Array) -> str | None:
+    """Why an array is no data to measure on."""
+    if not DType.of(array.dtype).is_float:
+        return None
+    finite = np.isfinite(array.astype(np.float32) if array.dtype.kind == "V" else array)
+    if finite.all():
+        return None
+    row = np.argwhere(~finite)[0][0] if array.ndim and len(array) > 1 else None
+    kind = "NaN" if np.isnan(array[~finite].astype(np.float32)).any() else "infinity"
+    return f"holds {kind}" + (f", first in row {row}" if row is not None else "")
 
 
 def _source(data: Any, inputs: Sequence[Value]) -> Any:

@@ -14,10 +14,10 @@ from ingot.dtypes import Array
 from ingot.ir.graph import Graph
 from ingot.ir.node import Node
 from ingot.ir.value import Value
-from ingot.quantise.equalise import set_constant
 from ingot.quantise.prepare import Prepared
 from ingot.quantise.products import Product
 from ingot.quantise.statistics import activation, is_matrix_product, matrix
+from ingot.quantise.writer import set_constant
 from ingot.queries.lenient_inference import gather
 from ingot.queries.values import elements, read
 

@@ -36,10 +36,11 @@ def write_static(
     activations: Mapping[str, Parameters],
     weights: Mapping[str, Coded],
     biases: Mapping[str, Array],
+    options: Options,
 ) -> Model:
     """A copy of `model` in which these products read codes; products that are not among them read floats.
 
-    Weights and biases are by the names of what the products compute.
+    Weights, and biases to be written, are by the keys of the products.
     """
     writer = Writer(model)
     quantised = {product.node.output.name for product in products}
@@ -48,13 +49,15 @@ def write_static(
         _quantise_value(writer, name, _constants(writer, name, chosen, shared), quantised)
     for product in products:
         if product.weight is not None:
-            weight = weights[product.node.output.name]
+            weight = weights[product.key]
             node = writer.node(product)
             node.replace_input(product.weight_position, writer.weight(product.weight.name, weight))
             entering = product.node.inputs[product.activations[0]]
             assert entering is not None
-            bias = biases.get(product.node.output.name)
-            if bias is not None:
+            bias = biases.get(product.key)
+            if bias is not None and not options.integer_biases:
+                node.inputs = (*node.inputs[:2], writer.constant(f"{node.output.name}_bias", bias))
+            elif bias is not None:
                 _write_bias(writer, node, product, bias, weight.scale, activations[entering.name].scale)
     return writer.finish()
 

@@ -52,6 +52,7 @@ def entropy_range(histogram: Histogram, levels: int) -> tuple[float, float]:
     negative, positive = histogram.counts[:HALF][::-1], histogram.counts[HALF:]
     one_sided = not negative.any() or not positive.any()
     counts = (negative + positive).astype(np.float64)
+    counts[0] = counts[1]  # zeros have their code in every range: left in, they outweigh all that a cut loses
     bins = levels if one_sided else levels // 2
     used = int(np.flatnonzero(counts)[-1]) + 1 if counts.any() else 0
     if used <= bins:

@@ -12,11 +12,10 @@ from ingot.ir.node import Node
 from ingot.ir.value import Value
 from ingot.quantise.options import Options
 from ingot.quantise.products import Product
+from ingot.quantise.recurrent import write_recurrent
 from ingot.quantise.weights import Coded
-from ingot.quantise.writer import Writer
+from ingot.quantise.writer import MICROSOFT, Writer
 from ingot.queries.values import read
-
-MICROSOFT = "com.microsoft"
 
 _SMALLEST_BLOCK = 16
 """Of MatMulNBits, whose blocks are powers of two."""
@@ -31,11 +30,14 @@ def write_weights(
 ) -> Model:
     """A copy of `model` whose products read these weights and new biases, by the names of what they compute."""
     writer = Writer(model)
+    write_recurrent(writer, [product for product in products if product.is_recurrent], weights, options)
     for product in products:
+        if product.is_recurrent:
+            continue
         assert product.weight is not None
-        weight = weights[product.node.output.name]
+        weight = weights[product.key]
         node = writer.node(product)
-        bias = biases.get(product.node.output.name)
+        bias = biases.get(product.key)
         if bias is not None:
             node.inputs = (*node.inputs[:2], writer.constant(f"{node.output.name}_bias", bias))
         if options.engine == "onnxruntime" and _fits_n_bits(product, weight):
@@ -89,13 +91,7 @@ def _write_n_bits(writer: Writer, node: Node, product: Product, weight: Coded) -
     product_node = Node(
         "MatMulNBits", inputs, [writer.fresh(f"{node.output.name}_nbits")], attributes, domain=MICROSOFT, name=node.name
     )
-    writer.graph.insert_before(node, product_node)
-    old = node.output
-    old.replace_uses(product_node.output)
-    name = old.name
-    writer.graph.remove(node)
-    if not product_node.output.is_output:
-        product_node.output.name = name
+    writer.put_in_place(node, product_node)
 
 
 def _zero_points(zero: Array, bits: int) -> Array:

@@ -58,16 +58,31 @@ def weight_parameters(
     weight: Array, dtype: DType, axis: int | None, *, symmetric: bool, reduced: bool = False, block_size: int = 0
 ) -> Parameters:
     """Scales from the extremes of the whole weight (`axis` None), of each channel, or of blocks along `axis`."""
-    wide = weight.astype(np.float64)
+    groups = grouped(weight, axis, block_size)
+    shape = scale_shape(weight.shape, axis, block_size)
+    low, high = (ends.astype(np.float64).reshape(shape) for ends in (groups.min(1), groups.max(1)))
+    return parameters(low, high, dtype, symmetric, reduced=reduced)
+
+
+def scale_shape(shape: tuple[int, ...], axis: int | None, block_size: int) -> tuple[int, ...]:
+    """The shape of the scales of a weight of this shape."""
     if axis is None:
-        low, high = wide.min(), wide.max()
-    elif block_size:
-        blocks = _blocks(wide, axis, block_size)
-        low, high = blocks.min(axis + 1), blocks.max(axis + 1)
-    else:
-        others = tuple(place for place in range(weight.ndim) if place != axis)
-        low, high = wide.min(others), wide.max(others)
-    return parameters(np.asarray(low), np.asarray(high), dtype, symmetric, reduced=reduced)
+        return ()
+    if not block_size:
+        return (shape[axis],)
+    return (*shape[:axis], -(-shape[axis] // block_size), *shape[axis + 1 :])
+
+
+def grouped(weight: Array, axis: int | None, block_size: int) -> Array:
+    """A weight with a row for each of its scales, in their order; a last block that is not full ends in zeros."""
+    if axis is None:
+        return weight.reshape(1, -1)
+    if not block_size:
+        return np.moveaxis(weight, axis, 0).reshape(weight.shape[axis], -1)
+    missing = -weight.shape[axis] % block_size
+    padded = np.pad(weight, [(0, missing if place == axis else 0) for place in range(weight.ndim)])
+    blocks = padded.reshape(*weight.shape[:axis], -1, block_size, *weight.shape[axis + 1 :])
+    return np.moveaxis(blocks, axis + 1, -1).reshape(-1, block_size)
 
 
 def coded(weight: Array, chosen: Parameters, axis: int | None, block_size: int = 0) -> Coded:
@@ -78,10 +93,3 @@ def coded(weight: Array, chosen: Parameters, axis: int | None, block_size: int =
     zero = spread(chosen.zero_point, weight.shape, place, block_size, count)
     codes = encode(weight, scale, zero, chosen.low, chosen.high).astype(chosen.dtype.numpy)
     return Coded(codes, chosen.scale, chosen.zero_point, place, block_size)
-
-
-def _blocks(weight: Array, axis: int, block_size: int) -> Array:
-    """A weight with `axis` divided into blocks; the last one repeats its last element where it is not full."""
-    missing = -weight.shape[axis] % block_size
-    padded = np.pad(weight, [(0, missing if place == axis else 0) for place in range(weight.ndim)], "edge")
-    return padded.reshape(*weight.shape[:axis], -1, block_size, *weight.shape[axis + 1 :])

@@ -8,9 +8,12 @@ from ingot.dtypes import Array
 from ingot.ir.graph import Graph
 from ingot.ir.model import Model
 from ingot.ir.node import Node
+from ingot.ir.tensor import Tensor
 from ingot.ir.value import Value
 from ingot.quantise.products import Product
 from ingot.quantise.weights import Coded
+
+MICROSOFT = "com.microsoft"
 
 
 class Writer:
@@ -20,12 +23,12 @@ class Writer:
         self.model = model.copy()
         self.graph: Graph = self.model.graph
         self.values = {value.name: value for value in self.graph.values()}
-        self._nodes = {node.output.name: node for node in self.graph if node.outputs}
+        self._nodes = dict(zip(model.graph, self.graph, strict=True))
         self._weights: dict[tuple[str, bytes], Value] = {}
 
     def node(self, product: Product) -> Node:
         """The node of the copy that a product of the original is."""
-        return self._nodes[product.node.output.name]
+        return self._nodes[product.node]
 
     def constant(self, name: str, array: Array) -> Value:
         """A new initialiser with a name like this one."""
@@ -59,6 +62,14 @@ class Writer:
         self.first(node)
         return node.output
 
+    def put_in_place(self, node: Node, new: Node) -> None:
+        """Have one node compute what another did, under the same names."""
+        names = [value.name for value in node.outputs]
+        self.graph.splice(node, [new], dict(zip(node.outputs, new.outputs, strict=True)))
+        for name, value in zip(names, new.outputs, strict=True):
+            if name and not value.is_output:
+                value.name = name
+
     def after(self, value: Value, *nodes: Node) -> None:
         """Put nodes right behind where a value is defined."""
         if value.producer is not None:
@@ -77,3 +88,17 @@ class Writer:
             if not (value.uses or value.is_output or value.is_input):
                 self.graph.initializers.remove(value)
         return self.model
+
+
+def set_constant(node: Node, position: int, array: Array) -> None:
+    """Give an input of a node another constant of the old one's type: of its name, unless others read the old one."""
+    graph, old = node.graph, node.inputs[position]
+    assert graph is not None
+    assert old is not None
+    assert isinstance(old.constant, Tensor)
+    elements = np.asarray(array, old.constant.dtype.numpy, order="C")
+    if len(old.uses) == 1 and old.is_initializer and not old.is_output:
+        old.constant = Tensor(elements, name=old.name)
+        old.type = old.constant.type
+        return
+    node.replace_input(position, graph.add_initializer(graph.fresh_name(old.name), elements))

@@ -19,7 +19,7 @@ from ingot.format.onnx import from_onnx
 from ingot.ir.model import Model
 from ingot.passes.optimise import optimise
 from ingot.quantise.api import quantize
-from ingot.quantise.options import PRODUCTS
+from ingot.quantise.options import PRODUCTS, RECURRENT
 from ingot.versions.lowest import lowered
 
 _TYPES = {QuantType.QInt8: "int8", QuantType.QUInt8: "uint8"}
@@ -28,11 +28,14 @@ _CALIBRATIONS = {
     CalibrationMethod.Entropy: "entropy",
     CalibrationMethod.Percentile: "percentile",
 }
-_READ = {"ActivationSymmetric", "WeightSymmetric", "MatMulConstBOnly", "CalibMovingAverage", "CalibPercentile"}
+_READ = {
+    "ActivationSymmetric", "CalibMovingAverage", "CalibPercentile", "MatMulConstBOnly", "QuantizeBias",
+    "WeightSymmetric",
+}  # fmt: skip
 _WITHOUT_EFFECT = {
     "AddQDQPairToWeight", "CalibMaxIntermediateOutputs", "CalibStridedMinMax", "CalibTensorRangeSymmetric",
     "DedicatedQDQPair", "DefaultTensorType", "DisableShapeInference", "EnableSubgraph", "ExtraOpTypesToQuantize",
-    "ForceQuantizeNoInputCheck", "QuantizeBias", "UseQDQContribOps",
+    "ForceQuantizeNoInputCheck", "UseQDQContribOps",
 }  # fmt: skip
 """Options of how the result is found, or of the spelling of what means the same."""
 
@@ -94,6 +97,7 @@ def quantize_static(
         symmetric_activations=more.get("ActivationSymmetric", False),
         symmetric_weights=more.get("WeightSymmetric", weight_type is QuantType.QInt8),
         activation_products=not more.get("MatMulConstBOnly", False),
+        integer_biases=more.get("QuantizeBias", True),
         **_nodes(op_types_to_quantize, nodes_to_quantize, nodes_to_exclude),
     )
 
@@ -151,7 +155,8 @@ def _nodes(
     operators: Iterable[str] | None, include: Iterable[str] | None, exclude: Iterable[str] | None
 ) -> dict[str, Any]:
     """What is quantised; operators that are no products follow those that are."""
-    chosen = [operator for operator in operators or PRODUCTS if operator in PRODUCTS]
+    known = PRODUCTS + RECURRENT
+    chosen = [operator for operator in operators or known if operator in known]
     return {
         "operators": chosen,
         "include": tuple(include or ()),

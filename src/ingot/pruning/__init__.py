@@ -1,0 +1,1 @@
+"""Models with fewer weights: zeros in place of small ones, and no channels that nothing depends on."""
