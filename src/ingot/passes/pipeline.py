@@ -35,6 +35,7 @@ from ingot.passes.recognise import recognise
 from ingot.passes.reshape import merge_views
 from ingot.passes.sequences import sequences_to_tensors
 from ingot.passes.shapes import known_integers
+from ingot.passes.string_codes import encode_strings
 from ingot.passes.string_labels import number_labels
 from ingot.passes.transpose import cancel_transposes
 
@@ -64,6 +65,7 @@ PIPELINE = (
     Entry("read sequences as tensors", sequences_to_tensors, None, session=1, needs_catalog=True, changes_types=True),
     Entry("collect growing states", collect_growing_states, None, session=1, needs_catalog=True, changes_types=True),
     Entry("number string labels", number_labels, None, session=1, changes_types=True),
+    Entry("encode strings", encode_strings, None, session=1, changes_types=True),
     Entry("skip nodes that change nothing", skip, 1),
     Entry("evaluate shape arithmetic", known_integers, 1, session=1),
     Entry("fold constants", fold, 1, session=1, needs_catalog=True, in_session=partial(fold, constant_nodes=False)),
