@@ -27,6 +27,7 @@ from ingot.passes.fold import fold
 from ingot.passes.growing import collect_growing_states
 from ingot.passes.identity import skip
 from ingot.passes.integer_products import integer_products
+from ingot.passes.invariant_states import drop_invariant_states
 from ingot.passes.levels import refuse_level
 from ingot.passes.move_codes import move_codes
 from ingot.passes.normalisation_folding import fold_scales
@@ -61,6 +62,7 @@ class Entry:
 
 
 PIPELINE = (
+    Entry("drop invariant states", drop_invariant_states, None, session=1, changes_types=True),
     Entry("count loops", count_loops, None, session=1, changes_types=True),
     Entry("read sequences as tensors", sequences_to_tensors, None, session=1, needs_catalog=True, changes_types=True),
     Entry("collect growing states", collect_growing_states, None, session=1, needs_catalog=True, changes_types=True),

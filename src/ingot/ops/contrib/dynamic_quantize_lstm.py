@@ -123,14 +123,14 @@ def lower(
     **_: object,
 ) -> tuple[prim.Tensor, ...]:
     weights, recurrent = _Bytes.of(w, w_scale, w_zero_point), _Bytes.of(r, r_scale, r_zero_point)
-    by_gate = [prim.permute(each.x, [0, 2, 1]) for each in (weights, recurrent)]
-    layer = net(x, *by_gate, b, sequence_lens, gates=4, direction=direction, layout=0)
+    w, r = (prim.permute(each.x, [0, 2, 1]) for each in (weights, recurrent))
+    layer = net(x, w, r, b, sequence_lens, gates=4, direction=direction, layout=0)
     peepholes = None if p is None else prim.assume_shape(p, (layer.directions, 3 * layer.hidden))
     functions = bound_primitives(activations, _ACTIVATIONS, layer.directions, activation_alpha, activation_beta, clip)
-    cells = [
-        lstm_cell(layer, index, peepholes, bool(input_forget), *functions[index], partial(recurrent.product, index))
-        for index in range(layer.directions)
-    ]
+    cells = []
+    for index, (f, g, h) in enumerate(functions):
+        product = partial(recurrent.product, index)
+        cells.append(lstm_cell(layer, index, peepholes, bool(input_forget), f, g, h, product))
     biases = [lstm_bias(layer, index) for index in range(len(cells))]
     length = layer.x.shape[0]
     if layer.lengths is None:
@@ -205,7 +205,8 @@ class _Bytes:
         codes, scale, point = dynamic_quantize_linear.rules["lower"](x)
         weights = known(row(self.x, index, 0, self.x.shape[1]))
         total = byte_product(codes, weights, point, known(self._of(self.zero_point, index)))
-        return prim.cast(total, DType.FLOAT32) * (scale * known(self._of(self.scale, index)))
+        factor: prim.Tensor = scale * known(self._of(self.scale, index))
+        return prim.cast(total, DType.FLOAT32) * factor
 
     def _of(self, values: prim.Tensor, index: int) -> prim.Tensor:
         """A scale or zero point of one direction: of all its gates, or for each."""
