@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import ingot
+from ingot.dtypes import Array
 from ingot.loops.ir import Contraction, kernels_in
 from ingot.passes.invariant_states import drop_invariant_states
 
@@ -36,11 +37,14 @@ def test_a_state_that_is_passed_on_is_read_from_around_the_loop() -> None:
 
 @pytest.mark.parametrize(
     ("graph", "feeds"),
-    [(WEIGHTS, {"x": np.float32([[1, 2, 0, 1]])}), (NESTED, {"x": np.float32([1, 2]), "w": np.float32([2, 3])})],
+    [
+        (WEIGHTS, {"x": np.array([[1, 2, 0, 1]], np.float32)}),
+        (NESTED, {"x": np.array([1, 2], np.float32), "w": np.array([2, 3], np.float32)}),
+    ],
     ids=["weights", "nested loops"],
 )
 @pytest.mark.parametrize("trips", [0, 1, 3])
-def test_results_are_the_same(graph: str, feeds: dict[str, np.ndarray], trips: int) -> None:
+def test_results_are_the_same(graph: str, feeds: dict[str, Array], trips: int) -> None:
     model = ingot.parse_model(f"{HEADER} {graph}")
     feeds = {**feeds, "n": np.array(trips)}
     expected = ingot.Session(model, providers=("reference",)).run(None, feeds)
