@@ -405,7 +405,8 @@ def test_a_choice_by_a_size_that_a_run_computes_has_a_plan_for_either() -> None:
 
 
 def test_a_branch_by_a_size_that_a_run_computes_has_a_plan_for_either() -> None:
-    graph = """g (float[n] x) => (y) <float[1] one = {1}, int64[1] first = {0}, int64 length = {1}, int64[1] zero = {0}> {
+    graph = """g (float[n] x) => (y)
+        <float[1] one = {1}, int64[1] first = {0}, int64 length = {1}, int64[1] zero = {0}> {
         c = Greater (x, one) a = NonZero (c) t = Transpose (a)
         shape = Shape (t) many = Gather (shape, zero) single = Squeeze (many) is_one = Equal (single, length)
         y = If (is_one) <then_branch = u () => (p) { p = Squeeze (t, first) },

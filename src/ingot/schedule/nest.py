@@ -8,6 +8,7 @@ from ingot.loops.ir import LANES_APART, For, Index, Kind, Let, Nest, Scalar, Sta
 from ingot.loops.near import near_places
 from ingot.loops.rewrite import indices, joined, joins
 from ingot.schedule.blocked_sums import in_blocks
+from ingot.schedule.interleave import interleaved
 from ingot.schedule.interleave_chains import interleave_chains
 from ingot.schedule.jam import jam_of
 from ingot.schedule.reuse_costly import reuse_costly
@@ -36,7 +37,7 @@ _OFTEN = 4
 def schedule_nest(nest: Nest, target: Target) -> tuple[Statement, ...]:
     """The loops of a nest: the rows parallel, and the axis along which most is contiguous vectorised."""
     nest = collapse(nest)
-    blocks = turned(nest, target)
+    blocks = turned(nest, target) or interleaved(nest, target)
     if blocks is not None:
         return _shared(blocks.rows, blocks.statements)
     across, gain = _vector(nest.rows, nest.stages)

@@ -139,6 +139,17 @@ class Loops(Vectors):
         jammed, self._jammed = self._jammed, []
         self._turned = {}
         before = self.cells
+        if isinstance(statement, Store) and self._interleaves(statement):
+            values = []
+            for variables, cells in jammed:
+                known = dict(self._known)
+                self.variables.update(variables)
+                self.cells = {**before, **cells}
+                values.append(self._lanes_of(statement))
+                self._known = known
+            self._store_interleaved(statement, values)
+            self.cells, self._jammed = before, jammed
+            return
         for variables, cells in jammed:
             known = dict(self._known)
             self.variables.update(variables)
