@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from time import sleep
@@ -360,7 +361,7 @@ def variants(*names: str) -> Variants:
     return Variants([Value(name, TensorType(DType.FLOAT32, None)) for name in names])
 
 
-def build_nothing(shapes: Any) -> None:
+def build_nothing(*_: Any) -> None:
     pass
 
 
@@ -368,14 +369,15 @@ def test_sizes_of_inputs_whose_names_differ_in_signs_alone_have_other_names() ->
     given: list[Any] = []
     names = ("a.b", "a:b", "a_b_1", "a_b")
     feeds = {name: floats(size) for size, name in enumerate(names, 2)}
-    list(variants(*names).candidates(None, feeds, given.append))  # type: ignore[arg-type]
+    list(variants(*names).candidates(None, feeds, lambda shapes, _: given.append(shapes), set()))  # type: ignore[arg-type]
     assert len({str(size) for shape in given[0].values() for size in shape}) == 4
 
 
 def test_patterns_without_end_are_not_remembered_without_end() -> None:
     own = variants("x")
     for rank in range(200):
-        list(own.candidates(None, {"x": np.zeros((2,) + (1,) * (rank % 60) + (0,) * (rank // 60))}, build_nothing))  # type: ignore[arg-type]
+        x = np.zeros((2,) + (1,) * (rank % 60) + (0,) * (rank // 60))
+        list(own.candidates(None, {"x": x}, build_nothing, set()))  # type: ignore[arg-type]
     assert len(own._built) <= 64
     assert len(own._failures) <= 64
 
@@ -385,3 +387,36 @@ def test_a_size_that_is_called_threads_is_one_like_others(shapes: list[list[str]
     ones = {"x": np.ones((5, 8), np.float32), "w": np.ones((8, 70), np.float32)}
     assert product.run(None, ones)[0].shape == (5, 70)
     assert len(shapes) == 1
+
+
+def test_a_choice_by_a_size_that_a_run_computes_has_a_plan_for_either() -> None:
+    graph = """g (float[n] x) => (y) <float[1] one = {1}> {
+        c = Greater (x, one) a = NonZero (c) t = Transpose (a) s = Squeeze (t) y = Add (s, s) }"""
+    model = ingot.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {graph}')
+    session = ingot.Session(model, providers=("cpu", "reference"))
+    reference = ingot.Session(model, providers=("reference",))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ingot.FallbackWarning)  # the whole model is never on the reference
+        for elements in ([0, 5, 2, 0], [0, 5, 0, 0], [3, 3, 0, 0], [0, 0, 0, 9], [0, 0, 0, 0]) * 3:
+            x = np.array(elements, np.float32)
+            result, expected = session(x), reference(x)
+            assert (result.shape, result.tolist()) == (expected.shape, expected.tolist())
+    assert [choices for _, choices in session._variants._built] == [frozenset({"axis 0 of s"})]
+
+
+def test_a_branch_by_a_size_that_a_run_computes_has_a_plan_for_either() -> None:
+    graph = """g (float[n] x) => (y)
+        <float[1] one = {1}, int64[1] first = {0}, int64 length = {1}, int64[1] zero = {0}> {
+        c = Greater (x, one) a = NonZero (c) t = Transpose (a)
+        shape = Shape (t) many = Gather (shape, zero) single = Squeeze (many) is_one = Equal (single, length)
+        y = If (is_one) <then_branch = u () => (p) { p = Squeeze (t, first) },
+                         else_branch = v () => (q) { q = Add (t, t) }> }"""
+    model = ingot.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {graph}')
+    session = ingot.Session(model, providers=("cpu", "reference"))
+    reference = ingot.Session(model, providers=("reference",))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ingot.FallbackWarning)
+        for elements in ([0, 5, 2, 0], [0, 5, 0, 0], [3, 3, 0, 0]) * 2:
+            x = np.array(elements, np.float32)
+            result, expected = session(x), reference(x)
+            assert (result.shape, result.tolist()) == (expected.shape, expected.tolist())

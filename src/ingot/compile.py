@@ -55,7 +55,7 @@ def compile_model(typed: TypedModel, provider: Compiler, options: Options) -> Bu
     compilation = _Compilation(provider, options)
     drafts = _Drafts(provider)
     with _faults_as_compile_errors(), uncollected():
-        emitted = compilation.of(specialise(typed, options.catalog, options.level))
+        emitted = compilation.of(specialise(typed, options.catalog, options.level, options.reversed_choices))
         artifacts = compilation.linked(emitted, drafts.link if options.draft else provider.link)
 
     def finish() -> Build:
@@ -98,6 +98,8 @@ class Options:
     """Whether the build may have drafts of kernels, to begin with."""
     precision: str | None = None
     """What products are rounded to (`passes.precisions`), None for nothing."""
+    reversed_choices: frozenset[str] = frozenset()
+    """Choices by sizes, as guards name them, that are made the other way than at first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -181,23 +181,38 @@ class Session:
         return self.typed.model
 
     def _build(
-        self, typed: TypedModel, compiler: Compiler, proceed: Proceed | None = None, draft: bool = False
+        self,
+        typed: TypedModel,
+        compiler: Compiler,
+        proceed: Proceed | None = None,
+        draft: bool = False,
+        reversed_choices: frozenset[str] = _NOTHING,
     ) -> Build:
         from ingot.compile import Options, compile_model  # all stages
 
-        options = Options(self.catalog, self._threads, self._limits, self._optimise, proceed, draft, self._precision)
+        options = Options(
+            self.catalog,
+            self._threads,
+            self._limits,
+            self._optimise,
+            proceed,
+            draft,
+            self._precision,
+            reversed_choices,
+        )
         return compile_model(typed, compiler, options)
 
     def _rebuilt(
         self,
         shapes: Mapping[str, Shape],
+        reversed_choices: frozenset[str],
         failures: list[str],
         overridden: frozenset[str] = frozenset(),
         proceed: Proceed | None = None,
     ) -> Executable | None:
-        """The model recompiled for inputs of other shapes than it declares; None, and the reason, if that fails.
+        """The model recompiled for inputs of other shapes than it declares, with other choices by the sizes of a run.
 
-        What `proceed` raises ends it.
+        None, and the reason, if that fails. What `proceed` raises ends it.
         """
         compiler = self._compiler
         assert compiler is not None
@@ -207,7 +222,7 @@ class Session:
 
             model = self._prepare(proceed)[0]
             typed = prepare(model, self.catalog, self._limits, overridden, shapes)
-            return self._build(typed, compiler, proceed).executable
+            return self._build(typed, compiler, proceed, reversed_choices=reversed_choices).executable
 
         try:
             return until_ended(build, proceed)
@@ -454,17 +469,19 @@ class Session:
                 background, compiled = None, self._compiled
         reason = None
         failures: list[str] = []
+        failed_choices: set[str] = set()
         if compiled is not None:
 
-            def build(shapes: Mapping[str, Shape]) -> Executable | None:
-                return self._rebuilt(shapes, failures, overridden, proceed)
+            def build(shapes: Mapping[str, Shape], choices: frozenset[str]) -> Executable | None:
+                return self._rebuilt(shapes, choices, failures, overridden, proceed)
 
-            for executable in variants.candidates(compiled, ready, build, proceed):
+            for executable in variants.candidates(compiled, ready, build, failed_choices, proceed):
                 try:
                     results = executable.run(ready, evaluation, interrupt, run.observe_steps)
                     return owned(results if outputs is None else self._chosen(results, outputs), ready.values())
                 except GuardFailed as failed:
                     reason = str(failed)
+                    failed_choices.update(failed.choices_of_run(executable.plan.inputs.values()))
                 except KernelError as error:
                     reason = str(error)
                     break  # the reference says what is wrong, and where, or that nothing is

@@ -5,6 +5,9 @@ taken; its guards check them in every run. When one fails, the model is compiled
 declares for other values than inputs: first with a name of its own for every open size of an input, but for those that
 are zero or one, so that broadcasting is known, which serves all sizes of that pattern; and if guards of that plan fail
 too, for exactly the sizes of the run. Kernels are templates that take sizes at run time, so most are there already.
+
+A choice may rest on a size that a run computes, such as that of a Squeeze without axes. Where such a guard fails, the
+model is compiled with the other choice, and the next runs have a plan for either.
 """
 
 from __future__ import annotations
@@ -25,8 +28,11 @@ from ingot.runtime.recent import remember
 Signature: TypeAlias = tuple[tuple[int, ...] | None, ...]
 """The shapes of inputs in order; None for what is no array."""
 
-Build: TypeAlias = Callable[[Mapping[str, Shape]], Executable | None]
-"""The model compiled for inputs of these shapes, and none of the other shapes it declares; None if that fails."""
+Build: TypeAlias = Callable[[Mapping[str, Shape], frozenset[str]], Executable | None]
+"""The model compiled for inputs of these shapes, and none of the other shapes it declares, with these choices reversed.
+
+None if that fails.
+"""
 
 _MOST = 64
 """Shapes of inputs that are remembered, before those met first are forgotten."""
@@ -35,13 +41,19 @@ _MOST_FAILURES = 8
 """Plans for exact sizes of one pattern that may fail, before none is compiled for others: each takes a while."""
 
 
+_NONE: frozenset[str] = frozenset()
+
+_MOST_REVERSALS = 4
+"""Plans with other choices that one run may compile."""
+
+
 class Variants:
     """The plans of one session beside its first, and the shapes of inputs that each is for."""
 
     def __init__(self, inputs: Iterable[Value]) -> None:
         self._inputs = list(inputs)
         self._names = _distinct([value.name for value in self._inputs])
-        self._built: dict[tuple[Shape | None, ...], Executable | None] = {}
+        self._built: dict[tuple[tuple[Shape | None, ...], frozenset[str]], Executable | None] = {}
         """Plans by the shapes that they were compiled for: those for exact sizes only until their guards fail."""
         self._failures: dict[tuple[Shape | None, ...], int] = {}
         self._chosen: dict[Signature, Executable] = {}
@@ -62,10 +74,16 @@ class Variants:
         return self._chosen.get(self._signature(feeds))
 
     def candidates(
-        self, first: Executable, feeds: Mapping[str, Any], build: Build, proceed: Proceed | None = None
+        self,
+        first: Executable,
+        feeds: Mapping[str, Any],
+        build: Build,
+        failed: set[str],
+        proceed: Proceed | None = None,
     ) -> Iterator[Executable]:
         """Plans for a run, in order: who takes the next says that the guards of the last have failed.
 
+        The choices by sizes of the run that failed with it are to be in `failed` by then, which is emptied before each.
         `build` compiles those that are not there yet, but for shapes for which the guards of all plans failed before:
         a guard may be about what a node computes, so that plans that are there may fit the next run of these shapes.
         One thread compiles, and others that need the same plan wait for it, unless `proceed` ends their run.
@@ -74,7 +92,10 @@ class Variants:
         known = self._chosen.get(signature)
         if known is not None:
             yield known
+        failed.clear()
         yield first
+        if failed:
+            yield from self._reversed(signature, build, failed, proceed)
         if signature in self._refused:
             return
         for executable in self._compiled(signature, build, proceed):
@@ -87,28 +108,56 @@ class Variants:
             remember(self._chosen, signature, known, _MOST)
         remember(self._refused, signature, None, _MOST)
 
+    def _reversed(
+        self, signature: Signature, build: Build, failed: set[str], proceed: Proceed | None
+    ) -> Iterator[Executable]:
+        """Plans with the other choices for those that failed, until one fits or there are too many of them."""
+        pattern = self._pattern(signature)
+        choices = frozenset(failed)
+        tried: set[frozenset[str]] = set()
+        while choices and choices not in tried and len(tried) < _MOST_REVERSALS:
+            tried.add(choices)
+            executable = self._once(pattern, build, proceed, choices)
+            if executable is None:
+                return
+            remember(self._chosen, signature, executable, _MOST)
+            failed.clear()
+            yield executable
+            choices ^= failed
+        self._chosen.pop(signature, None)
+
+    def _pattern(self, signature: Signature) -> tuple[Shape | None, ...]:
+        """The shapes of inputs with a name for each size that is not one, or zero, in these."""
+        inputs = zip(self._inputs, self._names, signature, strict=True)
+        return tuple(None if shape is None else _opened(value, name, shape) for value, name, shape in inputs)
+
     def _compiled(self, signature: Signature, build: Build, proceed: Proceed | None) -> Iterator[Executable | None]:
         """The plan for all sizes that are zero or one where these are, each other size with a name of its own.
 
         After that the one for exactly these sizes, unless those for too many others of the kind have failed.
         """
-        inputs = zip(self._inputs, self._names, signature, strict=True)
-        pattern = tuple(None if shape is None else _opened(value, name, shape) for value, name, shape in inputs)
+        pattern = self._pattern(signature)
         yield self._once(pattern, build, proceed)
         if pattern != signature and self._failures.get(pattern, 0) < _MOST_FAILURES:
             yield self._once(signature, build, proceed)
-            remember(self._built, signature, None, _MOST)  # for threads that wait for it
+            remember(self._built, (signature, _NONE), None, _MOST)  # for threads that wait for it
             if signature not in self._refused:
                 remember(self._failures, pattern, self._failures.get(pattern, 0) + 1, _MOST)
 
-    def _once(self, shapes: Sequence[Shape | None], build: Build, proceed: Proceed | None) -> Executable | None:
-        """The plan for shapes, compiled by the first thread that asks."""
-        key = tuple(shapes)
+    def _once(
+        self,
+        shapes: Sequence[Shape | None],
+        build: Build,
+        proceed: Proceed | None,
+        choices: frozenset[str] = _NONE,
+    ) -> Executable | None:
+        """The plan for shapes, with some choices reversed, compiled by the first thread that asks."""
+        key = tuple(shapes), choices
         if key not in self._built:
             with self._lock.held(proceed):
                 if key not in self._built:  # or another thread has done so meanwhile
                     pairs = zip(self._inputs, shapes, strict=True)
-                    built = build({value.name: shape for value, shape in pairs if shape is not None})
+                    built = build({value.name: shape for value, shape in pairs if shape is not None}, choices)
                     remember(self._built, key, built, _MOST)
         return self._built.get(key)
 

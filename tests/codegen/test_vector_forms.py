@@ -70,3 +70,12 @@ def test_a_vector_of_floats_becomes_the_integers_that_its_elements_become_alone(
     expected = [alone(element) for element in x]
     np.testing.assert_array_equal(session(np.concatenate([x, x, x])), expected * 3)
     assert ".sat." not in code_of(session)
+
+
+def test_the_larger_of_two_floats_is_nan_where_one_is_and_either_zero_of_two() -> None:
+    session = compiled("g (float[n] x, float[n] y) => (z, w) { z = Max (x, y) w = Min (x, y) }")
+    assert code_of(session).count("call nsz") >= 2  # to order zeros takes as long as the rest
+    x = np.array([0.0, -0.0, np.nan, 1, -1, np.inf, np.nan] * 5, np.float32)
+    y = np.array([-0.0, 0.0, 1, np.nan, -2, -np.inf, np.nan] * 5, np.float32)
+    for result, expected in zip(session(x, y), (np.maximum(x, y), np.minimum(x, y)), strict=True):
+        np.testing.assert_array_equal(result, expected)

@@ -143,10 +143,12 @@ def test_a_session_leaves_growing_states_at_level_0() -> None:
 
 def test_the_pipeline_has_the_pass_for_sessions_alone() -> None:
     assert [*passes_before_types(1)] == [
+        "drop invariant states",
         "count loops",
         "read sequences as tensors",
         "collect growing states",
         "number string labels",
+        "encode strings",
     ]
     assert not passes_before_types(0)
     assert passes_before_types(1).keys().isdisjoint({**passes(2), **session_passes(2)})

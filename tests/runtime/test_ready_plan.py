@@ -149,3 +149,77 @@ def test_an_output_that_is_folded_belongs_to_the_caller() -> None:
         (result,) = session.run(None, {"s": np.zeros(0, np.int64)})
         assert result == 0
         result[...] = 7
+
+
+def test_strings_are_on_the_fast_path_and_anything_else_is_not() -> None:
+    session = opened("g (string[n] x, string[n] z) => (y) { y = StringConcat (x, z) }")
+    words = np.array(["a", "b"], object)
+    session.run(None, {"x": words, "z": words})
+    for other in (words, words.astype(np.str_)):
+        results = fast(session, {"x": words, "z": other})
+        assert results is not None
+        assert results[0].tolist() == ["aa", "bb"]
+    for other in (np.array(["a", 1], object), words.astype(np.bytes_), words[:1]):
+        assert fast(session, {"x": words, "z": other}) is None
+    with pytest.raises(ingot.InputError, match="input 'z' holds strings, got a int"):
+        session.run(None, {"x": words, "z": np.array(["a", 1], object)})
+
+
+def test_a_result_that_is_the_strings_given_is_copied() -> None:
+    session = opened("g (string[n] x) => (y) { y = Identity (x) }")
+    words = np.array(["a", "b"], object)
+    for _ in range(3):
+        (y,) = session.run(None, {"x": words})
+        assert y.tolist() == ["a", "b"]
+        assert not np.may_share_memory(y, words)
+
+
+def test_strings_that_take_too_much_memory_are_still_too_much() -> None:
+    session = opened(
+        "g (string[n] x) => (y) { y = StringConcat (x, x) }", limits=ingot.RunLimits(memory=1 << 20), threads=1
+    )
+    session.run(None, {"x": np.array(["a"], object)})
+    with pytest.raises(ingot.LimitError):
+        session.run(None, {"x": np.array(["a" * (1 << 20)], object)})
+
+
+def test_what_runs_of_a_node_share_is_computed_once() -> None:
+    @ingot.operator("Plus", since=1, domain="org.example")
+    def plus(x: _T, /, *, by: int) -> _T:
+        """`x + by`."""
+        return x + by
+
+    bound: list[int] = []
+
+    @plus.bind
+    def bind(*, by: int) -> Any:
+        bound.append(by)
+        return lambda x: x + x.dtype.type(by)
+
+    header = '<ir_version: 10, opset_import: ["" : 21, "org.example" : 1]>'
+    text = f"{header} g (float[n] x) => (y) {{ y = org.example.Plus <by = 3> (x) }}"
+    session = ingot.Session(ingot.parse_model(text), operators=[plus], providers=("cpu", "reference"))
+    for _ in range(4):
+        assert session(np.ones(2, np.float32)).tolist() == [4, 4]
+    assert bound == [3]
+
+
+def test_sequences_are_on_the_fast_path_and_their_parts_are_copied() -> None:
+    session = opened("g (seq(float[n]) s, float[n] x) => (seq(float[n]) y) { y = SequenceInsert (s, x) }")
+    s, x = [np.ones(2, np.float32), np.zeros(2, np.float32)], np.ones(2, np.float32)
+    session.run(None, {"s": s, "x": x})
+    results = fast(session, {"s": s, "x": x})
+    assert results is not None
+    assert [part.tolist() for part in results[0]] == [[1, 1], [0, 0], [1, 1]]
+    assert not any(np.may_share_memory(part, other) for part in results[0] for other in (*s, x))
+    assert fast(session, {"s": s[:1], "x": x}) is None
+    assert fast(session, {"s": [*s[:1], "no tensor"], "x": x}) is None
+    assert fast(session, {"s": s[0], "x": x}) is None
+
+
+def test_parts_of_one_array_are_results_of_their_own() -> None:
+    session = opened("g (float[n] x) => (seq(float[1]) y) { a = Neg (x) y = SplitToSequence (a) }")
+    for _ in range(3):
+        (parts,) = session.run(None, {"x": np.arange(20, dtype=np.float32)})
+        assert [part.tolist() for part in parts] == [[-n] for n in range(20)]
+        assert not any(np.may_share_memory(a, b) for a in parts for b in parts if a is not b)

@@ -51,6 +51,21 @@ kernel k1(x: float32[2560], k1_out: float32[64])
     )
 
 
+def test_long_rows_are_reduced_in_several_columns_at_a_time() -> None:
+    schedules_to(
+        [reduce_("add", parameter("x", 40, 512), (0,))],
+        """
+kernel k1(x: float32[20480], k1_out: float32[512])
+  for i1s < 64 vector:
+    for i1t < 8 jam:
+      r0 = 0.0
+      for j0 < 40:
+        r0 += x[j0*512 + i1s + i1t*64]
+      k1_out[i1s + i1t*64] = r0
+""",
+    )
+
+
 def test_what_is_read_in_every_step_of_a_sum_counts_more_than_what_is_stored_after_it() -> None:
     x = parameter("x", 40, 2, 64)
     results = [permute(reduce_("add", x, (1,)), (2, 0, 1))]

@@ -11,10 +11,13 @@ from ingot.passes.inline import inline_functions
 from ingot.passes.pipeline import passes_before_types
 
 
-def specialise(typed: TypedModel, catalog: Catalog, level: int) -> Specialised:
+def specialise(
+    typed: TypedModel, catalog: Catalog, level: int, reversed_choices: frozenset[str] = frozenset()
+) -> Specialised:
     """A typed model without functions, inputs with defaults and branches on sizes.
 
-    The passes of an optimisation level that change types run here. The model itself is not changed.
+    The passes of an optimisation level that change types run here. The model itself is not changed. Choices by sizes
+    that a run decides on are made the other way where they are reversed (`Guard.choice`).
     """
     copy = typed.model.copy()
     inputs_to_initializers(copy)
@@ -22,7 +25,7 @@ def specialise(typed: TypedModel, catalog: Catalog, level: int) -> Specialised:
     inline_functions(copy)
     for run in passes_before_types(level, catalog).values():
         run(copy)
-    return specialise_branches(copy, catalog)
+    return specialise_branches(copy, catalog, reversed_choices=reversed_choices)
 
 
 def _without_negatives(shape: Shape) -> Shape:

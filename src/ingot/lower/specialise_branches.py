@@ -37,6 +37,7 @@ _MOST_ROUNDS = 32
 """How often ranks that a Squeeze has from now on may decide more of a model."""
 
 _CHOSEN = "a branch was chosen by sizes, and sizes that were assumed to be equal are not"
+_CHOSEN_OTHERWISE = "a branch was chosen by sizes, and sizes that were assumed not to be equal are"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +71,25 @@ class Specialised:
 
 
 def specialise_branches(
-    model: Model, catalog: Catalog, input_facts: Mapping[Value, Fact] | None = None, assumed: Guards | None = None
+    model: Model,
+    catalog: Catalog,
+    input_facts: Mapping[Value, Fact] | None = None,
+    assumed: Guards | None = None,
+    reversed_choices: frozenset[str] = frozenset(),
 ) -> Specialised:
     """A model, which is changed, with its facts: every If that sizes decide is replaced by the branch it takes.
 
     `input_facts` is what is known of its inputs, `assumed` what was assumed in its graphs before. Declared sizes that
     contradict what is inferred are overruled: the model is checked, and they can only contradict a default of an input.
+    Where sizes are not known, branches for equal sizes are chosen, and no size to be one, but for `reversed_choices`.
     """
     guards: Guards = {graph: list(own) for graph, own in (assumed or {}).items()}
     for _ in range(_MOST_ROUNDS):
-        facts = _decided(model, catalog, input_facts, guards)
-        changes = [_name_squeezed_axes(model, facts, guards), _scale_in_integers(model, facts, guards)]
+        facts = _decided(model, catalog, input_facts, guards, reversed_choices)
+        changes = [
+            _name_squeezed_axes(model, facts, guards, reversed_choices),
+            _scale_in_integers(model, facts, guards),
+        ]
         if not any(changes):
             break
     changed = frozenset(graph for graph, own in guards.items() if own)
@@ -119,14 +128,21 @@ class _Decision:
 
     node: Node
     decided: bool | EqualSizes
+    is_reversed: bool = False
+
+    @property
+    def takes_then(self) -> bool:
+        """Whether the branch for a condition that holds is taken."""
+        return bool(self.decided) != self.is_reversed
 
 
 class _Deciding(Inference):
     """An inference that follows the branch that sizes decide: what an If gives is what that branch does."""
 
-    def __init__(self, model: Model, catalog: Catalog) -> None:
+    def __init__(self, model: Model, catalog: Catalog, reversed_choices: frozenset[str]) -> None:
         super().__init__(model, catalog)
         self.decisions: list[_Decision] = []
+        self._reversed = reversed_choices
 
     def node(self, node: Node) -> None:
         super().node(node)
@@ -138,7 +154,8 @@ class _Deciding(Inference):
             isinstance(decided, EqualSizes) and not (_ranks_differ(node) and _is_in_branches(node.graph))
         ):
             return
-        decision = _Decision(node, decided)
+        is_reversed = isinstance(decided, EqualSizes) and _choice(node) in self._reversed
+        decision = _Decision(node, decided, is_reversed)
         self.decisions.append(decision)
         for value, result in zip(node.outputs, _branch_of(decision).outputs, strict=True):
             fact = self.facts[value] = self.fact(result)
@@ -146,7 +163,7 @@ class _Deciding(Inference):
 
 
 def _branch_of(decision: _Decision) -> Graph:
-    branch = decision.node["then_branch" if decision.decided else "else_branch"]
+    branch = decision.node["then_branch" if decision.takes_then else "else_branch"]
     assert isinstance(branch, Graph)
     return branch
 
@@ -160,13 +177,33 @@ def _put_in_place(decision: _Decision, model: Model, guards: Guards) -> None:
     own = guards.setdefault(graph, [])
     own += guards.pop(branch, [])
     if isinstance(decided, EqualSizes):
-        own.append(Guard(decided.one, decided.other, _CHOSEN))
+        own.append(_guard_of_branch(decision, decided))
     put_in_place(branch, node, graph)
 
 
-def _decided(model: Model, catalog: Catalog, input_facts: Mapping[Value, Fact] | None, guards: Guards) -> Facts:
+def _guard_of_branch(decision: _Decision, sizes: EqualSizes) -> Guard:
+    """That two sizes are equal, or that they are not where that is reversed."""
+    choice = _choice(decision.node)
+    if not decision.is_reversed:
+        return Guard(sizes.one, sizes.other, _CHOSEN, choice)
+    apart = sizes.one - sizes.other
+    return Guard(minimum(apart * apart, 1), 1, _CHOSEN_OTHERWISE, choice)
+
+
+def _choice(node: Node, axis: int | None = None) -> str:
+    """The name of what is chosen for a node: which branch, or whether an axis has one element."""
+    return f"branch of {node.label}" if axis is None else f"axis {axis} of {node.label}"
+
+
+def _decided(
+    model: Model,
+    catalog: Catalog,
+    input_facts: Mapping[Value, Fact] | None,
+    guards: Guards,
+    reversed_choices: frozenset[str],
+) -> Facts:
     """What is known of a model whose branches that sizes decide are put in their places."""
-    inference = _Deciding(model, catalog)
+    inference = _Deciding(model, catalog, reversed_choices)
     inference.overrules = True
     inference.naming = Naming(model)
     inference.graph(model.graph, input_facts)
@@ -179,20 +216,27 @@ def _decided(model: Model, catalog: Catalog, input_facts: Mapping[Value, Fact] |
     return facts
 
 
-def _name_squeezed_axes(model: Model, facts: Facts, guards: Guards) -> bool:
+def _name_squeezed_axes(model: Model, facts: Facts, guards: Guards, reversed_choices: frozenset[str]) -> bool:
     """Whether a Squeeze without axes got those of size one; sizes with names are assumed not to be one,
-    unless they are at most that.
+    unless they are at most that, or the choice is reversed.
     """
     changed = False
     for graph in nested_graphs(model.graph):
         for node in [node for node in graph if node.applies("Squeeze") and len(node.inputs) == 1]:
             fact = Fact() if node.inputs[0] is None else facts.get(node.inputs[0], Fact())
             sizes = fact.shape or ()
-            named = [size for size in sizes if isinstance(size, Expr)]
-            if not named or None in sizes or not _is_in_branches(graph):
+            if not any(isinstance(size, Expr) for size in sizes) or None in sizes or not _is_in_branches(graph):
                 continue
-            guards.setdefault(graph, []).extend(_guard_of_squeeze(size, node) for size in named)
-            axes = [axis for axis, size in enumerate(sizes) if size is not None and upper_bound(size) == 1]
+            axes = [
+                axis
+                for axis, size in enumerate(sizes)
+                if size is not None and (upper_bound(size) == 1 or _choice(node, axis) in reversed_choices)
+            ]
+            guards.setdefault(graph, []).extend(
+                _guard_of_squeeze(size, node, axis, axis in axes)
+                for axis, size in enumerate(sizes)
+                if isinstance(size, Expr)
+            )
             with inserting(before=node):
                 node.inputs = [node.inputs[0], op.Constant(value=Tensor(np.array(axes, np.int64))).value]
             changed = True
@@ -210,12 +254,13 @@ def _scale_in_integers(model: Model, facts: Facts, guards: Guards) -> bool:
     return changed
 
 
-def _guard_of_squeeze(size: Expr, node: Node) -> Guard:
-    """That a size is one, if it is at most that, else that it is not."""
-    if upper_bound(size) == 1:
-        return Guard(size, 1, f"a size that was assumed to be one for Squeeze '{node.label}' is none")
+def _guard_of_squeeze(size: Expr, node: Node, axis: int, is_one: bool) -> Guard:
+    """That a size is one, or that it is not."""
+    choice = _choice(node, axis)
+    if is_one:
+        return Guard(size, 1, f"a size that was assumed to be one for Squeeze '{node.label}' is none", choice)
     otherwise = f"a size that was assumed not to be one for Squeeze '{node.label}' is one"
-    return Guard(minimum((size - 1) * (size - 1), 1), 1, otherwise)
+    return Guard(minimum((size - 1) * (size - 1), 1), 1, otherwise, choice)
 
 
 def _is_in_branches(graph: Graph) -> bool:

@@ -243,6 +243,10 @@ class Operator:
         """Attach the lowering of this meaning to primitives."""
         return self._attach("lower", rule)
 
+    def bind(self, rule: Rule) -> Rule:
+        """Attach what runs of one node share: a function of its attributes that returns that of its inputs."""
+        return self._attach("bind", rule)
+
     def sized_by(self, *inputs: str) -> None:
         """State the inputs of natural numbers that sizes of results follow from, by their parameters.
 

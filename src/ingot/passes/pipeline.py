@@ -27,6 +27,7 @@ from ingot.passes.fold import fold
 from ingot.passes.growing import collect_growing_states
 from ingot.passes.identity import skip
 from ingot.passes.integer_products import integer_products
+from ingot.passes.invariant_states import drop_invariant_states
 from ingot.passes.levels import refuse_level
 from ingot.passes.move_codes import move_codes
 from ingot.passes.normalisation_folding import fold_scales
@@ -35,6 +36,7 @@ from ingot.passes.recognise import recognise
 from ingot.passes.reshape import merge_views
 from ingot.passes.sequences import sequences_to_tensors
 from ingot.passes.shapes import known_integers
+from ingot.passes.string_codes import encode_strings
 from ingot.passes.string_labels import number_labels
 from ingot.passes.transpose import cancel_transposes
 
@@ -60,10 +62,12 @@ class Entry:
 
 
 PIPELINE = (
+    Entry("drop invariant states", drop_invariant_states, None, session=1, changes_types=True),
     Entry("count loops", count_loops, None, session=1, changes_types=True),
     Entry("read sequences as tensors", sequences_to_tensors, None, session=1, needs_catalog=True, changes_types=True),
     Entry("collect growing states", collect_growing_states, None, session=1, needs_catalog=True, changes_types=True),
     Entry("number string labels", number_labels, None, session=1, changes_types=True),
+    Entry("encode strings", encode_strings, None, session=1, changes_types=True),
     Entry("skip nodes that change nothing", skip, 1),
     Entry("evaluate shape arithmetic", known_integers, 1, session=1),
     Entry("fold constants", fold, 1, session=1, needs_catalog=True, in_session=partial(fold, constant_nodes=False)),

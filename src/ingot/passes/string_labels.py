@@ -44,6 +44,7 @@ def _replace(old: Value, new: Value) -> None:
         assert graph is not None
         passed_on.replace_uses(old)
         graph.remove(node)
+    new.type = new.type or old.type
     old.replace_uses(new)
 
 

@@ -16,6 +16,8 @@ class Guard:
     left: Dim
     right: Dim
     otherwise: str = "sizes that were assumed to be equal are not"
+    choice: str = ""
+    """The choice that rests on it, by name, where the model can be compiled with the other one; else empty."""
 
     @property
     def names(self) -> frozenset[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ingot.ir.node import Node
@@ -27,3 +27,11 @@ class Reference:
 
     def compute(self, node: Node, operator: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]) -> Any:  # noqa: ARG002
         return operator.evaluate(*inputs, **arguments)
+
+    def bind(self, operator: Operator, arguments: Mapping[str, Any]) -> Callable[[Sequence[Any]], Any]:
+        """What computes a node of an operator again and again, from its inputs."""
+        if "bind" in operator.rules:
+            bound = operator.rules["bind"](**{**operator.defaults, **arguments})
+            return lambda inputs: bound(*inputs)
+        evaluate = operator.evaluate
+        return lambda inputs: evaluate(*inputs, **arguments)

@@ -59,5 +59,8 @@ def _direct(call: Call, evaluation: Evaluation) -> DirectCall | None:
     if evaluator is None:
         evaluate = operator.evaluate
         return DirectCall(lambda values: evaluate(*values, **arguments), inputs, several)
+    bind = getattr(evaluator, "bind", None)  # one that takes all may have it
+    if bind is not None:
+        return DirectCall(bind(operator, arguments), inputs, several)
     compute = evaluator.compute
     return DirectCall(lambda values: compute(node, operator, values, arguments), inputs, several)

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ingot.dataclass import dataclass
-from ingot.dtypes import Array
+from ingot.dtypes import DType
 from ingot.prim.tensor import Call
 from ingot.runtime.address import address_of
 from ingot.runtime.bind import Binding
 from ingot.runtime.direct_calls import direct_calls
+from ingot.runtime.feeds import strings_of
 from ingot.runtime.frame import Frame, fresh_array
 from ingot.runtime.interrupt import Interrupt, Interrupted
 from ingot.runtime.lookup import Lookup, lookup_of
@@ -52,6 +53,8 @@ class FastPath:
 
     def __init__(self, plan: Plan) -> None:
         self._names = tuple(plan.inputs)
+        self._are_numbers = all(tensor.dtype is not DType.UNDEFINED for tensor in plan.inputs.values())
+        """Whether all inputs are tensors of numbers: no strings, and no sequences."""
         self._ready: dict[tuple[Any, ...], Ready | ReadyPlan] = {}
 
     def run(self, feeds: Mapping[str, Any], interrupt: Interrupt | None = None) -> list[Any] | None:
@@ -62,13 +65,21 @@ class FastPath:
         if not self._ready or len(feeds) != len(self._names):
             return None
         key: list[Any] = []
-        arrays: list[Array] = []
+        arrays: list[Any] = []
         for name in self._names:
             array = feeds.get(name)
             if type(array) is not np.ndarray:
-                return None
+                if self._are_numbers or (sequence := _key_of_sequence(array)) is None:
+                    return None
+                key += (list, sequence)
+                arrays.append(array)
+                continue
             if not array.flags.c_contiguous:
                 array = np.ascontiguousarray(array)
+            if not self._are_numbers and array.dtype.kind in "OU":
+                array = strings_of(array)
+                if array is None:
+                    return None
             key += (array.shape, array.dtype)
             arrays.append(array)
         ready = self._ready.get(tuple(key))
@@ -120,16 +131,22 @@ class FastPath:
         if set(feeds) != set(self._names):
             return False
         arrays = [feeds[name] for name in self._names]
-        if any(type(array) is not np.ndarray or array.dtype == np.object_ for array in arrays):
-            return False
-        key = tuple(part for array in arrays for part in (array.shape, array.dtype))
+        parts: list[Any] = []
+        for array in arrays:
+            if type(array) is np.ndarray:
+                parts += (array.shape, array.dtype)
+            elif (sequence := _key_of_sequence(array)) is not None:
+                parts += (list, sequence)
+            else:
+                return False
+        key = tuple(parts)
         lookups = _lookups(runner)
         if lookups is None:
             several = self._ready.get(key) or _several(runner, arrays, most_bytes, evaluation)
             if several is not None:
                 remember(self._ready, key, several, _MOST_READY)
             return several is not None
-        if binding is None:
+        if binding is None or not self._are_numbers:
             return False
         plan, segment = runner.plan, runner.segments[0]
         unread = len(plan.template) - 1  # the last slot is nobody's
@@ -144,8 +161,17 @@ class FastPath:
         return True
 
 
+def _key_of_sequence(feed: Any) -> tuple[Any, ...] | None:
+    """The types and sizes of the arrays of numbers in a list; None for anything else."""
+    if type(feed) is not list:
+        return None
+    if any(type(item) is not np.ndarray or item.dtype.kind not in "biufc" for item in feed):
+        return None
+    return tuple((item.shape, item.dtype) for item in feed)
+
+
 def _several(
-    runner: PlanRunner, inputs: Sequence[Array], most_bytes: int, evaluation: Callable[[], Evaluation]
+    runner: PlanRunner, inputs: Sequence[Any], most_bytes: int, evaluation: Callable[[], Evaluation]
 ) -> ReadyPlan | None:
     """The fast path of a plan of several segments; None if it has none."""
     plan = runner.plan

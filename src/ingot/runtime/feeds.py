@@ -35,6 +35,13 @@ def checked_feeds(
     return {name: _feed(known[name], value, sizes) for name, value in feeds.items()}
 
 
+def strings_of(array: Array) -> Array | None:
+    """An array of `str` for one of Python's or numpy's strings; None if there is anything else in it."""
+    if array.dtype.kind == "U":
+        return array.astype(np.object_)
+    return array if set(map(type, array.reshape(-1).tolist())) <= {str} else None
+
+
 def _feed(value: Value, feed: Any, sizes: dict[str, tuple[int, str]] | None) -> Any:
     """The feed of an input as an array; InputError, with what was expected, if it does not fit.
 
@@ -101,6 +108,9 @@ def _from_dlpack(name: str, feed: Any, type_: TensorType) -> Any:
 
 def _strings(name: str, array: Array) -> Array:
     """An array of `str`, bytes decoded; InputError for anything else in it."""
+    plain = strings_of(array) if array.dtype.kind in "OU" else None
+    if plain is not None:
+        return plain
     strings = np.empty(array.shape, np.object_)
     for index, item in enumerate(array.reshape(-1).tolist()):
         if not isinstance(item, str | bytes):

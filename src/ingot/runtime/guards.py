@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from ingot.dims import symbols
 from ingot.prim.guard import Guard
+from ingot.prim.tensor import Tensor
 
 
 class GuardFailed(Exception):
@@ -18,6 +20,11 @@ class GuardFailed(Exception):
         self.guards = tuple(guards)
         self.sizes = dict(sizes)
         super().__init__(message or "; ".join(guard.failure(sizes) for guard in guards))
+
+    def choices_of_run(self, inputs: Iterable[Tensor]) -> frozenset[str]:
+        """The choices that failed by sizes that a run computes, not only by those of these inputs."""
+        known = frozenset(name for tensor in inputs for size in tensor.shape for name in symbols(size))
+        return frozenset(guard.choice for guard in self.guards if guard.choice and not guard.names <= known)
 
 
 class KernelError(Exception):

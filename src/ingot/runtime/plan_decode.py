@@ -131,7 +131,9 @@ class PlanDecoder:
         return Arm(stored.first, stored.end, self._guards(stored.guards))
 
     def _guards(self, stored: Iterable[StoredGuard]) -> tuple[Guard, ...]:
-        return tuple([Guard(self._dim(left), self._dim(right), otherwise) for left, right, otherwise in stored])
+        return tuple(
+            [Guard(self._dim(left), self._dim(right), otherwise, choice) for left, right, otherwise, choice in stored]
+        )
 
     def types(self, stored: Iterable[StoredType]) -> tuple[tuple[str, TensorType], ...]:
         return tuple((name, TensorType(_DTYPES[dtype], self._shape(shape))) for name, dtype, shape in stored)

@@ -122,7 +122,10 @@ class PlanEncoder:
         return StoredArm(arm.first, arm.end, self._guards(arm.guards))
 
     def _guards(self, guards: Iterable[Guard]) -> list[StoredGuard]:
-        return [StoredGuard(self._dim(guard.left), self._dim(guard.right), guard.otherwise) for guard in guards]
+        return [
+            StoredGuard(self._dim(guard.left), self._dim(guard.right), guard.otherwise, guard.choice)
+            for guard in guards
+        ]
 
     def type(self, name: str, type_: TensorType) -> StoredType:
         shape = type_.shape

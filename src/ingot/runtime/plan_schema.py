@@ -36,6 +36,7 @@ class StoredGuard(NamedTuple):
     left: StoredDim
     right: StoredDim
     otherwise: str
+    choice: str
 
 
 class StoredArm(NamedTuple):

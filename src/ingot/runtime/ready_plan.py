@@ -24,7 +24,6 @@ from ingot.runtime.entry import Entry
 from ingot.runtime.frame import Frame, fresh_array
 from ingot.runtime.guards import GuardFailed
 from ingot.runtime.interrupt import Interrupt, Interrupted
-from ingot.runtime.ledger import bytes_of
 from ingot.runtime.lookup import lookup_of
 from ingot.runtime.results import owned
 from ingot.runtime.run import PlanRunner
@@ -33,6 +32,10 @@ from ingot.runtime.thread_pool import thread_pool
 
 _MOST_FAILURES = 8
 """Runs that may have to be made in full, and twice, before all are."""
+
+
+_STRING_BYTES = 128
+"""More bytes than a string takes besides its characters, which take at most four each."""
 
 
 class _Failure(Exception):
@@ -60,7 +63,7 @@ class ReadyPlan:
     """A plan ready for inputs of certain shapes."""
 
     def __init__(
-        self, runner: PlanRunner, inputs: Sequence[Array], calls: Mapping[Call, DirectCall], most_bytes: int
+        self, runner: PlanRunner, inputs: Sequence[Any], calls: Mapping[Call, DirectCall], most_bytes: int
     ) -> None:
         """`inputs` are those of a run that succeeded; a run may take `most_bytes`."""
         self._runner = runner
@@ -90,7 +93,7 @@ class ReadyPlan:
         is_once = len(set(runner.outputs)) == len(runner.outputs)
         self._is_own = is_once and all(number in fresh for number in runner.outputs)
 
-    def run(self, inputs: list[Array], interrupt: Interrupt | None) -> list[Any] | None:
+    def run(self, inputs: list[Any], interrupt: Interrupt | None) -> list[Any] | None:
         """The outputs; None if the run has to be made in full. Interrupted where `interrupt` ends the run."""
         if self._failures > _MOST_FAILURES:
             return None
@@ -122,7 +125,7 @@ class ReadyPlan:
             return results
         return owned(results, inputs)
 
-    def _results(self, frame: Frame, inputs: list[Array], interrupt: Interrupt | None) -> list[Any]:
+    def _results(self, frame: Frame, inputs: list[Any], interrupt: Interrupt | None) -> list[Any]:
         slots, words, segments, start = frame.slots, frame.words, frame.segments, thread_pool().start
         values = [*inputs, *frame.values[len(inputs) :], None]
         for place, slot in self._slots:
@@ -174,13 +177,18 @@ def _direct(runner: PlanRunner, prepared: PreparedSegment, call: DirectCall) -> 
 def _bytes(result: Any) -> int:
     """The bytes of a result, of a sequence those of the arrays in it; _Failure for what is neither."""
     if type(result) is np.ndarray or isinstance(result, np.generic):
-        return result.nbytes if result.dtype.kind != "O" else bytes_of(np.asarray(result))
+        return result.nbytes if result.dtype.kind != "O" else _most_bytes(np.asarray(result))
     if type(result) is not list:
         raise _Failure
     return sum(_bytes(item) for item in result if not isinstance(item, dict))
 
 
-def _are_own(results: Sequence[Any], inputs: Sequence[Array]) -> bool:
+def _most_bytes(strings: Array) -> int:
+    """No fewer bytes than an array of strings takes."""
+    return strings.nbytes + _STRING_BYTES * strings.size + 4 * sum(map(len, strings.reshape(-1).tolist()))
+
+
+def _are_own(results: Sequence[Any], inputs: Sequence[Any]) -> bool:
     """Whether it is plain to see that results are contiguous arrays, or lists of maps, that nothing else references."""
     for place, result in enumerate(results):
         if type(result) is list:

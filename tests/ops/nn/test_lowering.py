@@ -11,7 +11,7 @@ import pytest
 import ingot
 from ingot.dtypes import Array, DType
 from ingot.errors import InputError
-from ingot.prim.tensor import Constant
+from ingot.prim.tensor import Constant, Window
 from ingot.prim.walk import in_order
 from ingot.session import Session
 from lower.agreement import agree, lowered, refusal
@@ -160,6 +160,11 @@ SPREADS = [
     'auto_pad = "SAME_LOWER", strides = [3, 2]',
     "strides = [4, 5]",
     "pads = [1, 1, 1, 1]",
+    "dilations = [3, 2], pads = [2, 1, 0, 2]",
+    "dilations = [2, 1], pads = [4, 1, 4, 1]",
+    "pads = [3, 0, 1, 0]",
+    'auto_pad = "SAME_LOWER"',
+    "output_padding = [0, 0]",
 ]
 
 
@@ -171,6 +176,15 @@ def test_transposed_convolutions_agree(spread: str, group: int, sizes: tuple[int
     {{ y = ConvTranspose <{spread}, group = {group}> (x, w, b) }}"""
     x, w = floats(sizes[0], 4, *sizes[1:]), floats(4, 3, 3, 2)
     agree(graph.replace("[B]", f"[{3 * group}]"), RTOL, ATOL, x=x, w=w, b=floats(3 * group))
+
+
+def test_a_transposed_convolution_without_strides_multiplies_by_no_zeros_between_dilated_taps() -> None:
+    graph = """g (float[1, 4, 13, 8] x, float[4, 1, 3, 3] w) => (y)
+    { y = ConvTranspose <dilations = [5, 2], pads = [10, 1, 10, 1], group = 4> (x, w) }"""
+    model, program = lowered(graph)
+    agree(graph, RTOL, ATOL, x=floats(1, 4, 13, 8), w=floats(4, 1, 3, 3))
+    seen = [tensor for tensor in in_order([program.values[model.graph.outputs[0]]]) if isinstance(tensor, Window)]
+    assert [(tensor.shape[-2:], tensor.dilations) for tensor in seen] == [((3, 3), (5, 2))]
 
 
 def test_a_transposed_convolution_may_reach_less_than_it_is_asked_for() -> None:

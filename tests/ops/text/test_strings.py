@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import ingot
 from ingot.errors import CheckError, InputError, ShapeError
 from ingot.ops.text.concat import string_concat
 from ingot.ops.text.normalize import string_normalizer
@@ -173,3 +174,29 @@ def test_a_vector_out_of_all_proportion_is_refused() -> None:
 )
 def test_types_are_known_beforehand(body: str, expected: str) -> None:
     assert types(f"g (string[1, N] x) => (y) {{ {body} }}") == [expected]
+
+
+@pytest.mark.parametrize("mode", ["TF", "IDF", "TFIDF"])
+@pytest.mark.parametrize("kind", ["int64", "string"])
+@pytest.mark.parametrize("skipped", [0, 3])
+def test_n_grams_are_counted_in_machine_code(mode: str, kind: str, skipped: int) -> None:
+    pool = [2, 5, 3, 5, 4, 5, 6, 2, 2, 6, 6, 5]
+    words = [f'"w{number}"' for number in pool] if kind == "string" else list(map(str, pool))
+    attributes = f"""min_gram_length = 1, max_gram_length = 3, max_skip_count = {skipped}, mode = "{mode}",
+        ngram_counts = [0, 3, 9], ngram_indexes = [0, 1, 3, 7, 5, 2, 4], weights = [1.0, 2.0, 3.0, 0.5, 0.25, 4.0, 8.0],
+        pool_{"strings" if kind == "string" else "int64s"} = [{", ".join(words)}]"""
+    header = '<ir_version: 10, opset_import: ["" : 21]>'
+    model = ingot.parse_model(f"{header} g ({kind}[n, m] x) => (y) {{ y = TfIdfVectorizer <{attributes}> (x) }}")
+    expected = ingot.Session(model, providers=("reference",))
+    session = ingot.Session(model, providers=("cpu", "reference"), fallback=False)
+    assert session.compiled is not None
+    assert [call.node.op_type for call in session.compiled.program.calls.values()] == ["LabelEncoder"] * (
+        kind == "string"
+    )
+    random = np.random.default_rng(1)
+    for shape in ((3, 9), (1, 2), (2, 1), (0, 4), (2, 0)):
+        x = random.integers(1, 8, shape)
+        if kind == "string":
+            x = np.array([f"w{number}" for number in x.reshape(-1)], object).reshape(shape)
+        for _ in range(2):
+            np.testing.assert_allclose(session(x), expected(x), rtol=1e-6)

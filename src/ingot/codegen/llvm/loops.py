@@ -139,6 +139,17 @@ class Loops(Vectors):
         jammed, self._jammed = self._jammed, []
         self._turned = {}
         before = self.cells
+        if isinstance(statement, Store) and self._interleaves(statement):
+            values = []
+            for variables, cells in jammed:
+                known = dict(self._known)
+                self.variables.update(variables)
+                self.cells = {**before, **cells}
+                values.append(self._lanes_of(statement))
+                self._known = known
+            self._store_interleaved(statement, values)
+            self.cells, self._jammed = before, jammed
+            return
         for variables, cells in jammed:
             known = dict(self._known)
             self.variables.update(variables)
@@ -174,7 +185,7 @@ class Loops(Vectors):
                 neutral = identity(statement.function, cell.dtype).item()
                 value = self.b.select(self._lane.mask, value, scalars.number(cell.dtype, neutral, cell.lanes))
         before = self._fetched(cell)
-        after = scalars.combined(self.b, statement.function, cell.dtype, [before, value])
+        after = scalars.apply(self.b, statement.function, cell.dtype, [before, value])
         self.b.store(self._stored(after, cell.dtype), cell.pointer)
 
     def _fuses(self, statement: Update, cell: Cell) -> bool:

@@ -12,7 +12,7 @@ from ingot.codegen.llvm.emitter import Frame
 from ingot.codegen.llvm.lanes import Lanes, count_of
 from ingot.codegen.llvm.permute import is_permutable, permuted
 from ingot.codegen.llvm.share import larger, smaller
-from ingot.codegen.llvm.transpose import transposed
+from ingot.codegen.llvm.transpose import interleaved, transposed
 from ingot.codegen.llvm.types import I1, I8, I32, I64, PTR, global_constant, stored, vector, width, zeros
 from ingot.dims import Dim
 from ingot.dtypes import DType
@@ -331,6 +331,38 @@ class Memory(Lanes, ABC):
         full = lane.mask if lane.mask is not None else ir.Constant(ir.VectorType(I1, lane.count), [1] * lane.count)
         arguments = [lanes, addresses, I32(width(dtype)), full]
         self._masked("masked.scatter", ir.VoidType(), arguments, lanes.type, addresses.type)
+
+    def _interleaves(self, statement: Store) -> bool:
+        """Whether the places of a jam are neighbours, and the lanes as far apart as there are places."""
+        block, lane, index = self._block, self._lane, statement.index
+        if block is None or lane is None or lane.count == 1 or (lane.mask is not None and lane.active is None):
+            return False
+        return index.factor(block) == 1 and index.factor(lane.var) == block.extent and not self._is_opaque(index)
+
+    def _lanes_of(self, statement: Store) -> ir.Value:
+        """What a statement stores, as a vector of elements."""
+        return self._stored(self._in_lanes(self.scalar(statement.value)), statement.buffer.dtype)
+
+    def _store_interleaved(self, statement: Store, values: Sequence[ir.Value]) -> None:
+        """Store vectors for the places of a jam so that their first lanes are neighbours, then their second ones."""
+        b, block, lane, dtype = self.b, self._block, self._lane, statement.buffer.dtype
+        assert block is not None
+        assert lane is not None
+        many, lanes = len(values), lane.count
+        self.variables[block] = I64(0)
+        base = self._base(statement.index)
+        for number, result in enumerate(interleaved(b, values)):
+            address = b.gep(
+                self.frame.buffers[statement.buffer],
+                [b.add(base, I64(number * lanes))],
+                source_etype=stored(dtype),
+            )
+            if lane.active is None:
+                b.store(result, address).align = width(dtype)
+                continue
+            left = larger(b, b.sub(b.mul(lane.active, I64(many)), I64(number * lanes)), I64(0))
+            arguments = [result, address, I32(width(dtype)), self.lanes_below(smaller(b, left, I64(lanes)), lanes)]
+            self._masked("masked.store", ir.VoidType(), arguments, result.type, PTR)
 
     def _separated(self, where: Sequence[Inside]) -> tuple[list[Inside] | None, list[Inside]]:
         """The conditions that hold for lanes in a row, and those that hold for all lanes or none.

@@ -25,7 +25,6 @@ _INTEGER_TWO = {
     "xor": Builder.xor,
 }
 _INTRINSIC_ONE = {"sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "round": "rint", "truncate": "trunc"}
-_INTRINSIC_TWO = {"maximum": "maximum", "minimum": "minimum", "copysign": "copysign"}
 
 
 class Unemittable(Exception):
@@ -77,7 +76,10 @@ def from_bits(b: Builder, dtype: DType, halves: Sequence[ir.Value]) -> ir.Value:
 
 
 def apply(b: Builder, function: str, dtype: DType, arguments: Sequence[ir.Value]) -> ir.Value:
-    """An elementwise function of arguments of `dtype` (for `where`, the type of the second), all with as many lanes."""
+    """An elementwise function of arguments of `dtype` (for `where`, the type of the second), all with as many lanes.
+
+    Of two zeros either may be the larger, as in numpy: to order them takes a processor as long as the rest.
+    """
     kind = arguments[-1].type
     if function == "where":
         return b.select(*arguments)
@@ -95,18 +97,6 @@ def apply(b: Builder, function: str, dtype: DType, arguments: Sequence[ir.Value]
     return _of_integers(b, function, dtype, kind, arguments)
 
 
-def combined(b: Builder, function: str, dtype: DType, arguments: Sequence[ir.Value]) -> ir.Value:
-    """A function of two as a reduction applies it, in any order: of two zeros either may be the larger.
-
-    Numpy leaves their order open too. It takes a processor without an instruction for it as long as the rest.
-    """
-    if function in ("maximum", "minimum") and is_float(dtype):
-        kind = arguments[0].type
-        name = f"llvm.{function}.{_mangled(kind)}"
-        return b.call(b.module.declared(name, ir.FunctionType(kind, [kind, kind])), arguments, "nsz ")
-    return apply(b, function, dtype, arguments)
-
-
 def _of_floats(b: Builder, function: str, kind: ir.Type, arguments: Sequence[ir.Value]) -> ir.Value:
     if function in _FLOAT_TWO:
         return _FLOAT_TWO[function](b, *arguments)
@@ -116,8 +106,11 @@ def _of_floats(b: Builder, function: str, kind: ir.Type, arguments: Sequence[ir.
         return intrinsic(b, "fabs", kind, arguments)
     if function in _INTRINSIC_ONE:
         return intrinsic(b, _INTRINSIC_ONE[function], kind, arguments)
-    if function in _INTRINSIC_TWO:
-        return intrinsic(b, _INTRINSIC_TWO[function], kind, arguments)
+    if function in ("maximum", "minimum"):
+        name = f"llvm.{function}.{_mangled(kind)}"
+        return b.call(b.module.declared(name, ir.FunctionType(kind, [kind, kind])), arguments, "nsz ")
+    if function == "copysign":
+        return intrinsic(b, function, kind, arguments)
     name = {"power": "pow", "remainder": "fmod"}.get(function, function)
     if name in MATH:
         return MATH[name].emit(b, *arguments)

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, TypeAlias
 
 import numpy as np
 
 from ingot import prim
+from ingot.dataclass import dataclass
 from ingot.dtypes import Array, DType
 from ingot.errors import ShapeError
 from ingot.ir.types import TensorType
 from ingot.ops.contrib.domain import BYTES, MICROSOFT, last, may_omit
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.linalg.byte_products import byte_product, known
 from ingot.ops.quantization.dynamic import dynamic_quantize_linear
 from ingot.ops.rnn.activations import bound, bound_primitives
 from ingot.ops.rnn.lstm import lstm_bias, lstm_cell, lstm_step
-from ingot.ops.rnn.repeated import Cell, net
+from ingot.ops.rnn.repeated import Cell, net, row
 from ingot.ops.rnn.sequences import Step, network
 from ingot.ops.shapes import require_rank
 from ingot.ops.typesets import FLOAT32, INT32, types
@@ -119,25 +122,26 @@ def lower(
     input_forget: int,
     **_: object,
 ) -> tuple[prim.Tensor, ...]:
-    weights, recurrent = _meant(w, w_scale, w_zero_point), _meant(r, r_scale, r_zero_point)
-    layer = net(x, weights, recurrent, b, sequence_lens, gates=4, direction=direction, layout=0)
+    weights, recurrent = _Bytes.of(w, w_scale, w_zero_point), _Bytes.of(r, r_scale, r_zero_point)
+    w, r = (prim.permute(each.x, [0, 2, 1]) for each in (weights, recurrent))
+    layer = net(x, w, r, b, sequence_lens, gates=4, direction=direction, layout=0)
     peepholes = None if p is None else prim.assume_shape(p, (layer.directions, 3 * layer.hidden))
     functions = bound_primitives(activations, _ACTIVATIONS, layer.directions, activation_alpha, activation_beta, clip)
-    cells = [
-        lstm_cell(layer, index, peepholes, bool(input_forget), *functions[index]) for index in range(layer.directions)
-    ]
+    cells = []
+    for index, (f, g, h) in enumerate(functions):
+        product = partial(recurrent.product, index)
+        cells.append(lstm_cell(layer, index, peepholes, bool(input_forget), f, g, h, product))
     biases = [lstm_bias(layer, index) for index in range(len(cells))]
     length = layer.x.shape[0]
     if layer.lengths is None:
-        rounded = replace(layer, x=_rounded_in_primitives(layer.x))
-        return tuple(rounded.run([initial_h, initial_c], [_rounding_cell(cell) for cell in cells], biases))
+        added = [weights.product(index, layer.x) for index in range(layer.directions)]
+        return tuple(layer.run([initial_h, initial_c], cells, biases, added))
     longest = prim.reshape(prim.reduce_("maximum", layer.lengths, [0]), (1, 1, 1))
     used = prim.where(prim.apply("less", prim.iota((length, 1, 1), 0), longest), layer.x, 0.0)
-    rounded = replace(layer, x=_rounded_in_primitives(used))
+    added = [weights.product(index, used) for index in range(layer.directions)]
     lengths = prim.cast(prim.unsqueeze(layer.lengths, [1]), DType.FLOAT32)
-    return tuple(rounded.run([initial_h, initial_c, None], [_rounding_cell(cell, lengths) for cell in cells], biases))[
-        :3
-    ]
+    states = [initial_h, initial_c, None]
+    return tuple(layer.run(states, [_counting(cell, lengths) for cell in cells], biases, added))[:3]
 
 
 def _rounding_step(step: Step, lengths: Array) -> Step:
@@ -151,27 +155,21 @@ def _rounding_step(step: Step, lengths: Array) -> Step:
     return rounding
 
 
-def _rounding_cell(cell: Cell, lengths: prim.Tensor | None = None) -> Cell:
-    def rounding(gate: prim.Tensor, states: tuple[prim.Tensor, ...]) -> tuple[prim.Tensor, ...]:
-        hidden, memory, *counts = states
-        if lengths is not None:
-            ran = prim.apply("less_equal", prim.reduce_("maximum", counts[0], [0, 1]), lengths)
-            hidden = prim.where(ran, hidden, 0.0)
-        return (*cell(gate, (_rounded_in_primitives(hidden), memory)), *(count + 1 for count in counts))
+def _counting(cell: Cell, lengths: prim.Tensor) -> Cell:
+    """A cell whose hidden states are quantised without those of sequences that have ended; the last state counts."""
 
-    return rounding
+    def counting(gate: prim.Tensor, states: tuple[prim.Tensor, ...]) -> tuple[prim.Tensor, ...]:
+        hidden, memory, count = states
+        ran = prim.apply("less_equal", prim.reduce_("maximum", count, [0, 1]), lengths)
+        return (*cell(gate, (prim.where(ran, hidden, 0.0), memory)), count + 1)
+
+    return counting
 
 
 def _rounded(x: Array) -> Array:
     """What the codes of DynamicQuantizeLinear stand for."""
     codes, scale, point = dynamic_quantize_linear.evaluate(x)
     return np.asarray((codes.astype(np.float32) - point.astype(np.float32)) * scale)
-
-
-def _rounded_in_primitives(x: prim.Tensor) -> prim.Tensor:
-    codes, scale, point = dynamic_quantize_linear.rules["lower"](x)
-    rounded: prim.Tensor = (prim.cast(codes, DType.FLOAT32) - prim.cast(point, DType.FLOAT32)) * scale
-    return rounded
 
 
 def _weights(w: Array, scale: Array, zero_point: Array, name: str) -> Array:
@@ -188,11 +186,29 @@ def _spread(values: Array, w: Array, name: str) -> Array:
     return values.reshape(w.shape[0], 1, *(values.shape[1:] or (1,))).astype(np.float64)
 
 
-def _meant(w: prim.Tensor, scale: prim.Tensor, zero_point: prim.Tensor) -> prim.Tensor:
-    if w.rank != 3 or any(each.rank not in (1, 2) for each in (scale, zero_point)):
-        raise prim.Refused("weights, scales or zero points of other ranks")
-    factors, points = (
-        prim.reshape(each, (each.shape[0], 1, *(each.shape[1:] or (1,)))) for each in (scale, zero_point)
-    )
-    wide = prim.cast(w, DType.FLOAT32) - prim.cast(points, DType.FLOAT32)
-    return prim.permute(wide * factors, [0, 2, 1])
+@dataclass(frozen=True, slots=True)
+class _Bytes:
+    """Weights as bytes, [directions, inputs, gates], with scales and zero points of directions, or of gates too."""
+
+    x: prim.Tensor
+    scale: prim.Tensor
+    zero_point: prim.Tensor
+
+    @classmethod
+    def of(cls, w: prim.Tensor, scale: prim.Tensor, zero_point: prim.Tensor) -> _Bytes:
+        if w.rank != 3 or any(each.rank not in (1, 2) for each in (scale, zero_point)):
+            raise prim.Refused("weights, scales or zero points of other ranks")
+        return cls(w, scale, zero_point)
+
+    def product(self, index: int, x: prim.Tensor) -> prim.Tensor:
+        """What floats, as their codes, add to the gates of a direction."""
+        codes, scale, point = dynamic_quantize_linear.rules["lower"](x)
+        weights = known(row(self.x, index, 0, self.x.shape[1]))
+        total = byte_product(codes, weights, point, known(self._of(self.zero_point, index)))
+        factor: prim.Tensor = scale * known(self._of(self.scale, index))
+        return prim.cast(total, DType.FLOAT32) * factor
+
+    def _of(self, values: prim.Tensor, index: int) -> prim.Tensor:
+        """A scale or zero point of one direction: of all its gates, or for each."""
+        own = prim.slice_(values, [index, *(0 for _ in values.shape[1:])], [1, *values.shape[1:]])
+        return prim.squeeze(own, [0]) if values.rank == 1 else own

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Annotated, TypeAlias
-
-import numpy as np
 
 from ingot.dtypes import Array, DType
 from ingot.errors import CheckError, InputError, ShapeError
@@ -16,11 +15,15 @@ from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.shapes import fresh
 from ingot.ops.text.re2_match import Pattern
+from ingot.ops.text.split import filled_rows
 from ingot.ops.typesets import STRING, types
 
 T: TypeAlias = Annotated[Array, types("T", STRING)]
 
 _START, _END = "\x02", "\x03"
+_LITERAL = re.compile(r"[\w \t\n,;:/@#%&=<>'\"!~`-]+", re.ASCII)
+"""Patterns that match themselves."""
+
 _MOST_TOKENS = 2**31  # a reference to each takes 8 bytes, and all may take 2**34
 
 
@@ -51,10 +54,7 @@ def tokenizer(
         longest += 2
     if len(rows) * longest > _MOST_TOKENS:
         raise InputError(f"{len(rows):,} rows of up to {longest:,} tokens are too many for one tensor")
-    tokens = np.full((len(rows), longest), pad_value, np.object_)
-    for place, row in enumerate(rows):
-        tokens[place, : len(row)] = row[:longest]
-    return tokens.reshape((*x.shape, longest))
+    return filled_rows(rows if longest else [[]] * len(rows), longest, pad_value).reshape((*x.shape, longest))
 
 
 @tokenizer.infer
@@ -81,10 +81,10 @@ class _Cutter:
         if self._by_character and least > 1:
             raise CheckError(f"mincharnum is {least}, but every character is a token")
         self._least = least
-        self._separators: tuple[Pattern, ...] = ()
+        self._separators: tuple[Pattern | str, ...] = ()
         self._expression: Pattern | None = None
         if separators is not None and not self._by_character:
-            self._separators = tuple(map(Pattern, separators))
+            self._separators = tuple(text if _LITERAL.fullmatch(text) else Pattern(text) for text in separators)
         elif not self._by_character:
             assert expression is not None
             self._expression = Pattern(expression)
@@ -109,7 +109,12 @@ class _Cutter:
             else:
                 start = first + 1
 
-    def _between(self, separator: Pattern, text: str) -> Iterator[str]:
+    def _between(self, separator: Pattern | str, text: str) -> Iterable[str]:
+        if isinstance(separator, str):
+            return [piece for piece in text.split(separator) if len(piece) >= self._least]
+        return self._between_matches(separator, text)
+
+    def _between_matches(self, separator: Pattern, text: str) -> Iterator[str]:
         start = 0
         while start <= len(text):
             first, end = separator.find(text, start) or (len(text), len(text) + 1)

@@ -32,8 +32,7 @@ def lower(
     spatial = x.rank - 2
     dtype, shape = inferred[0].dtype, sizes_of(inferred[0])
     assert dtype is not None
-    if x.shape[0] != grid.shape[0] or grid.shape[-1] != spatial:
-        raise prim.Refused("a grid that is not known to fit the image")
+    grid = prim.assume_shape(grid, (x.shape[0], *grid.shape[1:-1], spatial))
     if len(STEPS[mode]) ** spatial > _MOST_PIXELS:
         raise prim.Refused(f"mode '{mode}' of {spatial} axes")
     exact = facts[1].dtype is DType.FLOAT64

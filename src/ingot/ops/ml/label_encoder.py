@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, TypeAlias
 
 import numpy as np
@@ -15,7 +15,7 @@ from ingot.ir.types import TensorType
 from ingot.ir.value import Value
 from ingot.ops.define import Since, operator, superseded
 from ingot.ops.facts import Fact, Inferred
-from ingot.ops.ml.lookup import translated
+from ingot.ops.ml.lookup import translated, translator
 from ingot.ops.older import dtype_of
 from ingot.ops.typesets import FLOAT32, FLOAT64, INDICES, INT64, STRING, tensors, types
 
@@ -58,6 +58,21 @@ def label_encoder(
     return translated(x, keys, np.concatenate([values, default]))
 
 
+@label_encoder.bind
+def bind(**attributes: Any) -> Callable[[Array], Array]:
+    keys, values = _pairs(attributes)
+    default = _default_of(values.dtype, attributes)
+    translate = translator(keys, np.concatenate([values, default]), keys.dtype)
+
+    def encode(x: Array) -> Array:
+        if x.dtype != keys.dtype:
+            _check(x.dtype, keys, values)
+        return translate(x)
+
+    _check(None, keys, values)
+    return encode
+
+
 @label_encoder.infer
 def infer(x: Fact, /, **attributes: Any) -> Inferred:
     keys, values = _pairs(attributes)
@@ -77,9 +92,7 @@ def lower(x: prim.Tensor, /, **attributes: Any) -> prim.Tensor:
     low, high = int(keys.min()), int(keys.max())
     if high - low >= _WIDEST:
         raise prim.Refused(f"keys from {low} to {high}, a range of more than {_WIDEST}")
-    default = _default(
-        values.dtype, *(attributes[f"default_{kind}"] for kind in ("float", "int64", "string", "tensor"))
-    )
+    default = _default_of(values.dtype, attributes)
     table = np.repeat(default, high - low + 2)
     table[keys.astype(np.int64) - low] = values
     x = prim.cast(x, DType.INT64)
@@ -124,6 +137,10 @@ def _check(dtype: np.dtype[Any] | None, keys: Array, values: Array) -> None:
         raise CheckError(f"the input is {DType.of(dtype)}, its keys are {DType.of(keys.dtype)}")
 
 
+def _default_of(dtype: np.dtype[Any], attributes: dict[str, Any]) -> Array:
+    return _default(dtype, *(attributes[f"default_{kind}"] for kind in ("float", "int64", "string", "tensor")))
+
+
 def _default(dtype: np.dtype[Any], floating: float, integer: int, string: str, tensor: Tensor | None) -> Array:
     if tensor is not None:
         default = tensor.numpy().reshape(-1)
@@ -145,9 +162,7 @@ _SUFFIXES = {DType.FLOAT32: "float", DType.INT64: "int64", DType.STRING: "string
 def downgrade(op: Any, x: Value, /, *, version: int, **attributes: Any) -> Any:
     """Types that are missing are cast; of values that cannot be, the position is found and the value looked up."""
     keys, values = _pairs(attributes)
-    default = _default(
-        values.dtype, *(attributes[f"default_{kind}"] for kind in ("float", "int64", "string", "tensor"))
-    )
+    default = _default_of(values.dtype, attributes)
     if version < label_encoder.since[0]:
         return _mapped(op, x, keys, values, default)
     key, value = dtype_of(x), DType.of(values.dtype)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, TypeAlias
 
 import numpy as np
@@ -15,7 +15,7 @@ from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.ml.element_types import NUMBERS, Float32
 from ingot.ops.ml.labels import either
-from ingot.ops.ml.lookup import positions
+from ingot.ops.ml.lookup import finder
 from ingot.ops.ml.rows import affordable
 from ingot.ops.typesets import STRING, types
 
@@ -35,16 +35,29 @@ def one_hot_encoder(
 
     An element of no category has only zeros, or is an InputError where `zeros` is 0.
     """
+    result: Array = bind(cats_int64s=cats_int64s, cats_strings=cats_strings, zeros=zeros)(x)
+    return result
+
+
+@one_hot_encoder.bind
+def bind(
+    *, cats_int64s: Sequence[int] | None, cats_strings: Sequence[str] | None, zeros: int
+) -> Callable[[Array], Array]:
     categories = either("categories", cats_int64s, cats_strings)
-    _check_kind(x.dtype == np.object_, categories)
-    affordable(x.size * len(categories))
-    positions = _positions(x, categories).reshape(-1)
-    if not zeros and (positions < 0).any():
-        raise InputError(f"{x.reshape(-1)[np.argmin(positions)]!r} is none of the {len(categories)} categories")
-    hot = np.zeros((x.size, len(categories)), np.float32)
-    known = np.flatnonzero(positions >= 0)
-    hot[known, positions[known]] = 1
-    return hot.reshape(*x.shape, len(categories))
+    find = finder(categories, np.dtype(np.object_ if cats_strings else np.int64))
+
+    def encode(x: Array) -> Array:
+        _check_kind(x.dtype == np.object_, categories)
+        affordable(x.size * len(categories))
+        positions = _positions(x, find).reshape(-1)
+        if not zeros and (positions < 0).any():
+            raise InputError(f"{x.reshape(-1)[np.argmin(positions)]!r} is none of the {len(categories)} categories")
+        hot = np.zeros((x.size, len(categories)), np.float32)
+        known = np.flatnonzero(positions >= 0)
+        hot[known, positions[known]] = 1
+        return hot.reshape(*x.shape, len(categories))
+
+    return encode
 
 
 @one_hot_encoder.infer
@@ -75,11 +88,11 @@ def lower(
     return prim.cast(hot, DType.FLOAT32)
 
 
-def _positions(x: Array, categories: Sequence[int] | Sequence[str]) -> Array:
+def _positions(x: Array, find: Callable[[Array], Array]) -> Array:
     if x.dtype.kind != "f":
-        return positions(x.astype(np.int64) if x.dtype == np.int32 else x, categories)
+        return find(x.astype(np.int64) if x.dtype == np.int32 else x)
     inside = np.abs(x) < 2.0**63
-    return np.where(inside, positions(np.where(inside, x, 0).astype(np.int64), categories), -1)
+    return np.where(inside, find(np.where(inside, x, 0).astype(np.int64)), -1)
 
 
 def _check_kind(strings: bool, categories: Sequence[int] | Sequence[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, TypeAlias
 
 import numpy as np
@@ -123,6 +124,10 @@ def lower(
     spread = windows(rank, kernel, strides=strides, dilations=dilations, pads=pads, auto_pad=auto_pad)
     extra = per_axis("output_padding", output_padding, rank, 0, least=0)
     sizes, befores = _located(spread, x.shape[2:], extra, output_shape)
+    plain = _as_convolution(spread, x.shape[2:], sizes, befores)
+    if plain is not None:
+        y = convolved_in_primitives(swept(x, plain), by_phase(w, replace(spread, dilations=(1,) * rank), group), group)
+        return y if b is None else y + along_channels(b, x.rank)
     filters = by_phase(w, spread, group)
     taps = filters.shape[2:]
     reach = [size - 1 for size in taps if isinstance(size, int)]
@@ -139,6 +144,26 @@ def lower(
     y = prim.pad(y, [0] * y.rank, [0, *short, 0])
     y = channels_first(prim.slice_(y, [0, *befores, 0], [x.shape[0], *sizes, group * outputs]))
     return y if b is None else y + along_channels(b, x.rank)
+
+
+def _as_convolution(
+    spread: Windows, sizes: Sequence[Dim], outputs: Sequence[Dim], befores: Sequence[Dim]
+) -> Windows | None:
+    """The windows of the plain convolution, by filters the other way round, that one without strides is.
+
+    None where there are strides, and where an axis is not padded but cut.
+    """
+    pads: list[tuple[int, int]] = []
+    for axis, (size, output, cut) in enumerate(zip(sizes, outputs, befores, strict=True)):
+        kernel = spread.kernel[axis]
+        if spread.strides[axis] != 1 or not isinstance(kernel, int):
+            return None
+        reach = (kernel - 1) * spread.dilations[axis]
+        before, after = reach - cut, output - size + cut
+        if not isinstance(before, int) or not isinstance(after, int) or before < 0 or after < 0:
+            return None
+        pads.append((before, after))
+    return Windows(spread.kernel, spread.strides, spread.dilations, tuple(pads))
 
 
 def _beyond(size: Dim, before: Dim, full: Dim) -> Dim:

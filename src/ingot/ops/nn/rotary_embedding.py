@@ -128,6 +128,10 @@ def angles_of(cache: prim.Tensor, position_ids: prim.Tensor | None) -> prim.Tens
     return prim.gather(cache, [rows, 2], (*position_ids.shape, cache.shape[1]))
 
 
+_MANY_PAIRS = 16
+"""Pairs side by side from which on they are computed together: as many as vectors have lanes."""
+
+
 def turned_pairs(x: prim.Tensor, cos: prim.Tensor, sin: prim.Tensor, *, turned: int, interleaved: bool) -> prim.Tensor:
     """The first elements of the last axis turned in pairs, by angles that meet half of them; the others as they are."""
     rest = x.shape[3] - turned
@@ -140,9 +144,14 @@ def turned_pairs(x: prim.Tensor, cos: prim.Tensor, sin: prim.Tensor, *, turned: 
     a, b = (part(0, half, 2), part(1, half, 2)) if interleaved else (part(0, half), part(half, half))
     pair = [a * cos - b * sin, a * sin + b * cos]
     if interleaved:
-        beside = prim.concat([prim.unsqueeze(each, [4]) for each in pair], 4)
+        apart = [prim.unsqueeze(each, [4]) for each in pair]
+        if half < _MANY_PAIRS:
+            beside = prim.concat(apart, 4)
+        else:
+            beside = prim.where(prim.apply("equal", prim.iota((1, 1, 1, 1, 2), 4), 0), *apart)
         pair = [prim.reshape(beside, (*x.shape[:3], turned))]
-    return prim.concat([*pair, *([] if rest == 0 else [part(turned, rest)])], 3)
+    parts = [*pair, *([] if rest == 0 else [part(turned, rest)])]
+    return parts[0] if len(parts) == 1 else prim.concat(parts, 3)
 
 
 @rotary_embedding.downgrade

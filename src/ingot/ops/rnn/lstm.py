@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Annotated, Any, TypeAlias
 
 import numpy as np
@@ -144,14 +145,16 @@ def lstm_cell(
     f: PrimitiveActivation,
     g: PrimitiveActivation,
     h: PrimitiveActivation,
+    product: Callable[[prim.Tensor], prim.Tensor] | None = None,
 ) -> Cell:
-    """One step of a direction in primitives."""
-    weights = layer.recurrent(index)
+    """One step of a direction in primitives; `product` is what a hidden state adds to the gates."""
+    if product is None:
+        product = partial(times, weights=layer.recurrent(index))
     peeps = None if peepholes is None else split(row(peepholes, index, 0, 3 * layer.hidden), layer.hidden)
 
     def cell(gate: prim.Tensor, states: tuple[prim.Tensor, ...]) -> tuple[prim.Tensor, ...]:
         hidden, memory = states
-        i, o, forget, candidate = split(times(hidden, weights) + gate, layer.hidden)
+        i, o, forget, candidate = split(product(hidden) + gate, layer.hidden)
         i = f(i if peeps is None else i + peeps[0] * memory)
         forget = 1 - i if coupled else f(forget if peeps is None else forget + peeps[2] * memory)
         memory = forget * memory + i * g(candidate)

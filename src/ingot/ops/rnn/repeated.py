@@ -48,8 +48,12 @@ class Net:
         initial: Sequence[prim.Tensor | None],
         cells: Sequence[Cell],
         biases: Sequence[prim.Tensor | None],
+        added: Sequence[prim.Tensor] | None = None,
     ) -> list[prim.Tensor]:
-        """All outputs, then the last of each state; a cell for each direction, and a bias to what the input adds."""
+        """All outputs, then the last of each state; a cell for each direction, and a bias to what the input adds.
+
+        What that is before the bias may be `added` already, in each direction.
+        """
         length, batch, _ = self.x.shape
         shape = (self.directions, batch, self.hidden)
         zeros = prim.full(0, shape, self.x.dtype)
@@ -57,11 +61,13 @@ class Net:
         sequences, finals = [], []
         for index, (cell, bias) in enumerate(zip(cells, biases, strict=True)):
             backwards = self.direction == "reverse" or index == 1
-            weights = row(self.w, index, 0, self.gates * self.hidden)
-            added = prim.contract(self.x, weights, "tbi,gi->tbg")
-            added = added if bias is None else added + bias
+            if added is None:
+                gates = prim.contract(self.x, row(self.w, index, 0, self.gates * self.hidden), "tbi,gi->tbg")
+            else:
+                gates = added[index]
+            gates = gates if bias is None else gates + bias
             begin = [row(state, index, 0, batch) for state in states]
-            sequence, final = self._direction(added, begin, cell, backwards, length)
+            sequence, final = self._direction(gates, begin, cell, backwards, length)
             sequences.append(prim.unsqueeze(sequence, [1]))
             finals.append([prim.unsqueeze(state, [0]) for state in final])
         y = prim.concat(sequences, 1)

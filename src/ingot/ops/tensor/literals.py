@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ingot.dtypes import Array, DType
 from ingot.errors import InputError
 
+_Number = TypeVar("_Number", int, float)
+
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf|infinity|nan)", re.IGNORECASE)
 _WHOLE = re.compile(r"[+-]?\d+")
 _TRUTH = {"true": 1, "false": 0}
+_LARGE, _SMALL = 1e4, 1e-3
+"""Between these, numpy writes numbers of all widths without an exponent."""
 
 
 def written(x: Array) -> Array:
@@ -21,8 +26,13 @@ def written(x: Array) -> Array:
     Truth values are 1 and 0, which every type of numbers reads; the standard leaves them open.
     """
     x = x.astype(np.uint8) if x.dtype.kind == "b" else x
-    texts = [_float_text(number) for number in x] if x.dtype.kind == "f" else [str(number) for number in x.tolist()]
-    return np.array(texts, np.object_)
+    if x.dtype.kind != "f":
+        return np.array(list(map(str, x.tolist())), np.object_)
+    texts = x.astype(np.str_).astype(np.object_)  # plain digits but for large and small numbers
+    has_exponent = ~np.isfinite(x) | (np.abs(x) >= _LARGE) | ((np.abs(x) < _SMALL) & (x != 0))
+    for place in np.flatnonzero(has_exponent):
+        texts[place] = _float_text(x[place])
+    return texts
 
 
 def parsed(x: Array, to: DType) -> Array:
@@ -31,12 +41,25 @@ def parsed(x: Array, to: DType) -> Array:
     `True` and `False`, as a truth value is written, are 1 and 0 in every type.
     InputError for a string that spells none, or one no 64-bit integer holds.
     """
+    texts = x.tolist()
     if to.is_float:
-        return np.array([_float(text) for text in x.tolist()], np.float64)
-    numbers = [_integer(text, to) for text in x.tolist()]
+        plain = _plain(texts, float)
+        return np.array([_float(text) for text in texts] if plain is None else plain, np.float64)
+    numbers = _plain(texts, int)
+    if numbers is None:
+        numbers = [_integer(text, to) for text in texts]
     if any(not -(2**63) <= number < 2**64 for number in numbers):
         raise InputError(f"a number of {len(numbers)} strings does not fit 64 bits")
     return np.array([number % 2**64 for number in numbers], np.uint64)
+
+
+def _plain(texts: list[str], read: Callable[[str], _Number]) -> list[_Number] | None:
+    """Texts as Python reads numbers; None if one is written otherwise, or as only Python may."""
+    try:
+        numbers = list(map(read, texts))
+    except ValueError:
+        return None
+    return None if any("_" in text for text in texts) else numbers
 
 
 def _float_text(number: np.floating[Any]) -> str:

@@ -74,8 +74,7 @@ def lower(
     facts: tuple[Fact, ...],
     inferred: tuple[Fact, ...],
 ) -> prim.Tensor:
-    if indices.shape != updates.shape:
-        raise prim.Refused("indices and updates that are not known to have the same sizes")
+    updates = prim.assume_shape(updates, indices.shape)
     axis = axis_of(axis, data.rank)
     at: list[prim.Tensor | int] = [own_place(indices.shape, data.shape, other) for other in range(data.rank)]
     at[axis] = counted_from_front(indices, data.shape[axis], facts[1])

@@ -74,8 +74,9 @@ def lower(
     inferred: tuple[Fact, ...],
 ) -> prim.Tensor:
     depth = indices.shape[-1]
-    if not isinstance(depth, int) or updates.shape != _expected(data.shape, indices.shape):
-        raise prim.Refused("updates that are not known to fit their coordinates")
+    if not isinstance(depth, int):
+        raise prim.Refused("coordinates of an unknown number of axes")
+    updates = prim.assume_shape(updates, indices.shape[:-1] + data.shape[depth:])
     rest = range(indices.rank - 1, updates.rank)
     at = [along(each, len(rest)) for each in coordinates(indices, data.shape[:depth], facts[1])]
     return scattered_in_primitives(data, [*at, *rest], updates, reduction, inferred[0])

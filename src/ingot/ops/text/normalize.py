@@ -33,17 +33,35 @@ def string_normalizer(
 
     Where none is left, one empty string is. Case follows Unicode, whatever the `locale`.
     """
-    _require_shape(x.shape)
+    result: Array = bind(
+        case_change_action=case_change_action, is_case_sensitive=is_case_sensitive, locale=locale, stopwords=stopwords
+    )(x)
+    return result
+
+
+@string_normalizer.bind
+def bind(
+    *,
+    case_change_action: str,
+    is_case_sensitive: int,
+    locale: str | None,
+    stopwords: Sequence[str] | None,
+) -> Callable[[Array], Array]:
     change = _case(case_change_action)
-    stops = set(stopwords or ())
-    if is_case_sensitive:
-        remaining = [word for word in x.reshape(-1).tolist() if word not in stops]
-    else:
-        folded = {word.lower() for word in stops}
-        remaining = [word for word in x.reshape(-1).tolist() if word.lower() not in folded]
-    words = np.empty(max(len(remaining), 1), np.object_)
-    words[:] = [change(word) for word in remaining] or [""]
-    return words.reshape((1,) * (x.ndim - 1) + words.shape)
+    stops = frozenset(stopwords or () if is_case_sensitive else map(str.lower, stopwords or ()))
+
+    def normalize(x: Array) -> Array:
+        _require_shape(x.shape)
+        remaining: list[str] = x.reshape(-1).tolist()
+        if stops and is_case_sensitive:
+            remaining = [word for word in remaining if word not in stops]
+        elif stops:
+            remaining = [word for word in remaining if word.lower() not in stops]
+        words = np.empty(max(len(remaining), 1), np.object_)
+        words[:] = list(map(change, remaining)) or [""]
+        return words.reshape((1,) * (x.ndim - 1) + words.shape)
+
+    return normalize
 
 
 @string_normalizer.infer

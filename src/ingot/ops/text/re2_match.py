@@ -15,6 +15,21 @@ _Threads = tuple[_States, ...]  # the states of matches that began at different 
 _Around = tuple[str, str]  # the characters before and after a place; none at the ends of the text
 
 
+class _Node(dict[str, "_Node"]):
+    """The states that a text before a place leads to, with the nodes after a character more; `before` is its kind.
+
+    `is_end` is whether a match may end here, at the end of the text; None until that is asked.
+    """
+
+    __slots__ = ("before", "is_end", "states")
+
+    def __init__(self, states: _States, before: str) -> None:
+        super().__init__()
+        self.states = states
+        self.before = before
+        self.is_end: bool | None = None
+
+
 class Pattern:
     """A compiled pattern: states, each of which takes a character, or goes on without one, maybe only in some places.
 
@@ -30,26 +45,42 @@ class Pattern:
         self._end = self._state()
         self._start = self._add(tree, self._end)
         self._has_places = any(kind for edges in self._goes for kind, _ in edges)
-        self._remembered: dict[tuple[_States, _Around, str], _States] = {}
+        self._nodes: dict[tuple[_States, str], _Node] = {}
+        self._followed = 0
+        self._first = self._node(frozenset([self._start]), "")
         self._advanced: dict[tuple[_Threads, _Around, str], tuple[_Threads, tuple[int, ...]]] = {}
         self._finished: dict[tuple[_Threads, _Around], int | None] = {}
 
     def matches(self, text: str) -> bool:
         """Whether the pattern describes the text from its beginning to its end."""
-        states: _States = frozenset([self._start])
-        before = ""
+        node = self._first
         for char in text:
-            around = (_kind(before), _kind(char)) if self._has_places else ("", "")
-            key = (states, around, char)
-            reached = self._remembered.get(key)
-            if reached is None:
-                reached = self._step(states, (before, char), char)
-                _forget(self._remembered)
-                self._remembered[key] = reached
-            if not reached:
+            following = node.get(char)
+            if following is None:
+                following = self._follow(node, char)
+            if not following.states:
                 return False
-            states, before = reached, char
-        return self._end in self._reached(states, (before, ""))
+            node = following
+        if node.is_end is None:
+            node.is_end = self._end in self._reached(node.states, (node.before, ""))
+        return node.is_end
+
+    def _follow(self, node: _Node, char: str) -> _Node:
+        """The node after a character, which is remembered."""
+        if self._followed >= _MOST_REMEMBERED:
+            self._nodes.clear()
+            self._first = self._node(frozenset([self._start]), "")
+            self._followed = 0
+        states = self._step(node.states, (node.before, _kind(char)), char)
+        following = node[char] = self._node(states, _kind(char) if self._has_places else ".")
+        self._followed += 1
+        return following
+
+    def _node(self, states: _States, before: str) -> _Node:
+        node = self._nodes.get((states, before))
+        if node is None:
+            node = self._nodes[states, before] = _Node(states, before)
+        return node
 
     def find(self, text: str, start: int = 0) -> tuple[int, int] | None:
         """Where the leftmost match from `start` on begins and ends, the longest of those that begin there."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, TypeAlias
 
 import numpy as np
@@ -33,10 +34,19 @@ def string_split(x: T1, /, *, delimiter: str | None = None, maxsplit: int | None
     longest = int(counts.max(initial=0))
     if len(rows) * longest > _MOST_PIECES:
         raise InputError(f"{len(rows):,} rows of up to {longest:,} pieces are too many for one tensor")
-    pieces = np.full((len(rows), longest), "", np.object_)
-    for place, row in enumerate(rows):
-        pieces[place, : len(row)] = row
-    return pieces.reshape((*x.shape, longest)), counts.reshape(x.shape)
+    return filled_rows(rows, longest, "").reshape((*x.shape, longest)), counts.reshape(x.shape)
+
+
+def filled_rows(rows: Sequence[list[str]], length: int, fill: str) -> Array:
+    """Rows of strings as a matrix: those that are shorter end with `fill`."""
+    filled: list[str] = []
+    for row in rows:
+        filled += row
+        if len(row) < length:
+            filled += [fill] * (length - len(row))
+    matrix = np.empty(len(filled), np.object_)
+    matrix[:] = filled
+    return matrix.reshape(len(rows), length)
 
 
 @string_split.infer

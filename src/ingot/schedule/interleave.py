@@ -1,0 +1,47 @@
+"""Stores of a few neighbours: vectors along the axis beside a short innermost one, interleaved before they are stored.
+
+Pixels out of channels, pairs that are rotated, the coordinates of a grid: along the innermost axis there are too few
+elements for a vector, and along the one beside it they lie apart.
+"""
+
+from __future__ import annotations
+
+from ingot.loops.ir import LANES_APART, For, Kind, Let, Load, Nest, Scalar, Store, Var
+from ingot.loops.rewrite import indices, parts
+from ingot.schedule.target import Target
+from ingot.schedule.turn import Turned
+
+_MOST = 4
+"""Neighbours that are interleaved: each takes a vector, and a permutation for each of the others."""
+
+
+def interleaved(nest: Nest, target: Target) -> Turned | None:
+    """A nest whose innermost axis is short, in vectors along the axis beside it; None for any other."""
+    if len(nest.stages) != 1 or nest.stages[0].inner or nest.stages[0].starts or len(nest.stages[0].body) != 1:
+        return None
+    (store,) = nest.stages[0].body
+    if not isinstance(store, Store) or any(not isinstance(term, Var) for term, _ in store.index.terms):
+        return None
+    place = next((row for row in nest.rows if store.index.factor(row) == 1), None)
+    if place is None or not isinstance(place.extent, int) or not 1 < place.extent <= _MOST:
+        return None
+    along = next((row for row in nest.rows if row is not place and store.index.factor(row) == place.extent), None)
+    lanes = target.lanes(store.buffer.dtype.numpy.itemsize)
+    if along is None or lanes == 1 or (isinstance(along.extent, int) and along.extent < lanes):
+        return None
+    if any(isinstance(part, Load) and not _is_contiguous(part, along) for part in parts([store.value])):
+        return None
+    rows = tuple(row for row in nest.rows if row is not along and row is not place)
+    return Turned(rows, (For(along, (For(place, (store,), Kind.JAM),), Kind.VECTOR),))
+
+
+def _is_contiguous(load: Load, along: Var) -> bool:
+    """Whether what is read lies contiguous along an axis, or a few elements apart, or is the same."""
+    if load.where or any(not isinstance(term, Var) and _depends(term, along) for term, _ in load.index.terms):
+        return False
+    factor = load.index.factor(along)
+    return isinstance(factor, int) and 0 <= factor <= LANES_APART
+
+
+def _depends(value: Scalar, var: Var) -> bool:
+    return any(index.factor(var) != 0 for index in indices(Let("", value)))

@@ -1,0 +1,59 @@
+"""Stores of a few neighbours, interleaved: the loops, and what they compute."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ingot
+from fuse.programs import N, parameter
+from ingot.prim import apply, permute
+from ingot.prim.tensor import Tensor
+from schedule.scheduled_programs import schedules_to, texts_of
+
+HEADER = '<ir_version: 10, opset_import: ["" : 21]>'
+
+
+def test_vectors_are_along_the_axis_beside_a_short_innermost_one() -> None:
+    schedules_to(
+        [apply("exp", permute(parameter("x", 2, N), (1, 0)))],
+        """
+kernel k1(x: float32[2*n], k1_out: float32[2*n])
+  for i0 < n vector:
+    for i1 < 2 jam:
+      k1_out[i0*2 + i1] = exp(x[i1*n + i0])
+""",
+    )
+
+
+@pytest.mark.parametrize(
+    "result",
+    [permute(parameter("x", 5, N), (1, 0)), permute(parameter("x", 2, 3), (1, 0)), parameter("x", N, 2) * 2.0],
+    ids=["five neighbours", "fewer than a vector has lanes", "contiguous as it is"],
+)
+def test_anything_else_is_not_interleaved(result: Tensor) -> None:
+    assert "jam" not in texts_of(result)
+
+
+@pytest.mark.parametrize("dtype", ["float", "double", "float16", "int8", "int64", "bool"])
+@pytest.mark.parametrize("neighbours", [2, 3, 4])
+@pytest.mark.parametrize("length", [16, 31, 77])
+def test_every_lane_is_stored_in_its_place(dtype: str, neighbours: int, length: int) -> None:
+    graph = f"g ({dtype}[b, {neighbours}, n] x) => (y) {{ y = Transpose <perm = [0, 2, 1]> (x) }}"
+    session = ingot.Session(
+        ingot.parse_model(f"{HEADER} {graph}"), providers=("cpu", "reference"), fallback=False, threads=1
+    )
+    kind: Any = {"float": np.float32, "double": np.float64, "bool": np.bool_}.get(dtype, dtype)
+    x = np.random.default_rng(1).integers(0, 100, (3, neighbours, length)).astype(kind)
+    np.testing.assert_array_equal(session(x), x.transpose(0, 2, 1))
+
+
+@pytest.mark.parametrize("mode", ["DCR", "CRD"])
+def test_pixels_out_of_channels(mode: str) -> None:
+    graph = f'g (float[1, 8, 3, n] x) => (y) {{ y = DepthToSpace <blocksize = 2, mode = "{mode}"> (x) }}'
+    model = ingot.parse_model(f"{HEADER} {graph}")
+    x = np.random.default_rng(1).standard_normal((1, 8, 3, 37)).astype(np.float32)
+    result = ingot.Session(model, providers=("cpu", "reference"), fallback=False)(x)
+    np.testing.assert_array_equal(result, ingot.Session(model, providers=("reference",))(x))
