@@ -79,7 +79,7 @@ def refuses(node: Node, facts: Facts, precision: str) -> str | None:
     if precision in _NARROW:
         wide = np.finfo(np.float32) if precision == "bf16" else np.finfo(np.float16)
         if any(not np.abs(weight).max(initial=0) <= float(wide.max) * (1 - 2**-8) for weight in weights.values()):
-            return "its weights are too large"
+            return "its weights are too large, or not finite"
         return None
     return _bytes_refuse(node, weights, facts)
 
