@@ -1,4 +1,4 @@
-"""Products and models in bfloat16, float16 and int8: how long they take beside float32, and what that costs."""
+"""Products and models in bfloat16, float16 and int8: how long they take beside float32 and peers, and their errors."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from time import thread_time
+from tempfile import TemporaryDirectory
+from time import process_time
 from typing import Any
 
 import ml_dtypes
@@ -39,6 +40,7 @@ PRODUCTS: dict[str, tuple[int, int, int]] = {
 """Products of networks of the zoo, as rows, summed axis and columns."""
 
 MODELS = ("resnet18", "resnet50", "mobilenet_v2", "vit_base", "bert_base", "distilbert", "gpt2_prefill", "lstm")
+HALVES = ("resnet18", "mobilenet_v2", "distilbert")
 TYPES: dict[str, tuple[Any, Any]] = {
     "float32": (Float32, np.float32),
     "bfloat16": (BFloat16, ml_dtypes.bfloat16),
@@ -48,7 +50,7 @@ TYPES: dict[str, tuple[Any, Any]] = {
 
 def table(folder: Path = zoo.FOLDER, models: Sequence[str] = MODELS) -> str:
     products = list(_products())
-    rows = list(_models(folder, models))
+    rows, halves = list(_models(folder, models)), list(_halves(folder))
     many = [bf16 for _, count, bf16, _ in products if count > 1]
     one = [fp16 for _, count, _, fp16 in products if count == 1]
     lines = [
@@ -74,11 +76,21 @@ def table(folder: Path = zoo.FOLDER, models: Sequence[str] = MODELS) -> str:
         "",
         "Models in float32, run with `Session(precision=…)`; decibels are signal over noise of the outputs against",
         "float32. Weights are random, which is hard on deep networks: trained ones lose less. 3 x 3 convolutions",
-        "stay in float32, where Winograd's algorithm takes a quarter of the products.",
+        "stay in float32, where Winograd's algorithm takes a quarter of the products. OpenVINO runs the same model",
+        "with bfloat16 as its precision; the ratio is its time over that of bf16.",
         "",
-        f"| model | float32 | {' | '.join(f'{name} | times | dB' for name in PRECISIONS)} |",
-        f"|---|---:|{'---:|---:|---:|' * len(PRECISIONS)}",
+        f"| model | float32 | {' | '.join(f'{name} | times | dB' for name in PRECISIONS)} | OpenVINO, bf16 | ratio |",
+        f"|---|---:|{'---:|---:|---:|' * len(PRECISIONS)}---:|---:|",
         *rows,
+        "",
+        "## Models in 16 bits",
+        "",
+        "Models that `ingot quantize --to TYPE` wrote, whose activations are rounded too. onnxruntime runs those in",
+        "float16; it has no bfloat16 on processors.",
+        "",
+        "| model | float32 | bfloat16 | times | float16 | times | onnxruntime, float16 | ratio |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|",
+        *halves,
         "",
     ]
     return "\n".join(lines)
@@ -112,7 +124,8 @@ def _models(folder: Path, names: Sequence[str]) -> Iterator[str]:
             precision: ingot.Session(path, providers=("cpu", "reference"), threads=1, precision=precision)
             for precision in (None, *PRECISIONS)
         }
-        least = _least({precision or "": partial(each.run, None, feeds) for precision, each in sessions.items()})
+        calls = {precision or "": partial(each.run, None, feeds) for precision, each in sessions.items()}
+        least = _least(calls | {"openvino": _openvino(path, feeds)})
         exact = sessions[None].run(None, feeds)
         cells = [name, _time(least[""])]
         for precision in PRECISIONS:
@@ -121,6 +134,41 @@ def _models(folder: Path, names: Sequence[str]) -> Iterator[str]:
                 noise.update(one, other)
             decibels = "equal" if math.isinf(noise.decibels) else f"{noise.decibels:.0f}"
             cells += [_time(least[precision]), f"{least[''] / least[precision]:.2f}", decibels]
+        cells += [_time(least["openvino"]), f"{least['openvino'] / least['bf16']:.2f}"]
+        yield f"| {' | '.join(cells)} |"
+
+
+def _openvino(path: Path, feeds: Mapping[str, Any]) -> Callable[[], object]:
+    import openvino
+
+    settings = {"NUM_STREAMS": 1, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": 1}
+    compiled = openvino.Core().compile_model(str(path), "CPU", {**settings, "INFERENCE_PRECISION_HINT": "bf16"})
+    return partial(compiled, dict(feeds))
+
+
+def _halves(folder: Path) -> Iterator[str]:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads, options.log_severity_level = 1, 1, 3
+    for name in HALVES:
+        path = zoo.write(name, folder)
+        model = ingot.load(path)
+        feeds, _ = inputs(model.copy(), {}, {}, 0)
+        with TemporaryDirectory() as written:
+            paths = {"float32": path} | {kind: Path(written, f"{kind}.onnx") for kind in ("bfloat16", "float16")}
+            for kind in ("bfloat16", "float16"):
+                ingot.save(ingot.quantize(model, mode=kind).model, paths[kind])
+            opened = {kind: ingot.Session(at, providers=("cpu", "reference"), threads=1) for kind, at in paths.items()}
+            peer = onnxruntime.InferenceSession(paths["float16"], options, providers=["CPUExecutionProvider"])
+            calls: dict[str, Callable[[], object]] = {
+                kind: partial(each.run, None, feeds) for kind, each in opened.items()
+            }
+            least = _least(calls | {"peer": partial(peer.run, None, feeds)})
+        cells = [name, _time(least["float32"])]
+        for kind in ("bfloat16", "float16"):
+            cells += [_time(least[kind]), f"{least['float32'] / least[kind]:.2f}"]
+        cells += [_time(least["peer"]), f"{least['peer'] / least['float16']:.2f}"]
         yield f"| {' | '.join(cells)} |"
 
 
@@ -130,16 +178,16 @@ def _least(calls: Mapping[str, Callable[[], object]], rounds: int = 9, seconds: 
     for name, call in calls.items():
         call()
         call()  # the first one runs drafts of kernels, and this one waits for the kernels
-        start = thread_time()
+        start = process_time()
         call()
-        counts[name] = max(1, int(seconds / (thread_time() - start)))
+        counts[name] = max(1, int(seconds / (process_time() - start)))
     least = dict.fromkeys(calls, math.inf)
     for _ in range(rounds if max(counts.values()) > 1 else 4):
         for name, call in calls.items():
-            start = thread_time()
+            start = process_time()
             for _ in range(counts[name]):
                 call()
-            least[name] = min(least[name], (thread_time() - start) / counts[name])
+            least[name] = min(least[name], (process_time() - start) / counts[name])
     return least
 
 

@@ -80,6 +80,12 @@ TEXTS = {
         int32[m, 33] iy) {
         p = MatMul (x, w) s = Add (p, b) y = Relu (s) dy = MatMul (d, dw) hy = MatMul (h, hw)
         iy = MatMulInteger (i, iw) }""",
+    "products of 16-bit floats": """g (bfloat16[m, 21] x, bfloat16[21, 33] w, bfloat16[21, 17] c,
+        float16[n, 16, 12, 12] i, float16[20, 16, 3, 3] f, float16[b, 2, m, 16] q, float16[b, 2, 16, t] k,
+        float16[b, 2, t, 16] v)
+        => (bfloat16[m, 33] y, bfloat16[m, 17] z, float16[n, 20, 12, 12] o, float16[b, 2, m, 16] r) {
+        y = MatMul (x, w) z = MatMul (x, c) o = Conv <pads = [1, 1, 1, 1]> (i, f)
+        s = MatMul (q, k) p = Softmax (s) r = MatMul (p, v) }""",
     "winograd": """g (float[n, 16, 12, 12] x, float[40, 16, 3, 3] w, float[40] b) => (float[n, 40, 12, 12] y) {
         c = Conv <pads = [1, 1, 1, 1]> (x, w, b) y = Relu (c) }""",
     "depthwise": """g (float[n, 24, 9, 9] x, float[24, 1, 3, 3] w) => (float[n, 24, 5, 5] y) {
@@ -125,7 +131,12 @@ TEXTS = {
 }
 
 
-CONSTANT = {"winograd": ("w", "b"), "depthwise": ("w",), "recurrence": ("w", "r")}
+CONSTANT = {
+    "products of 16-bit floats": ("c", "f"),
+    "winograd": ("w", "b"),
+    "depthwise": ("w",),
+    "recurrence": ("w", "r"),
+}
 """Inputs that are constants instead, as weights are: what is done to them is done when a model is compiled."""
 
 

@@ -35,6 +35,7 @@ CASES: dict[str, tuple[tuple[int, ...], Any]] = {
     "Gemm": ((9, 33), lambda x: op.Relu(op.Gemm(x, weights(20, 33), weights(20), transB=1))),
     "Conv, 1 x 1": ((2, 24, 6, 7), lambda x: op.Conv(x, weights(20, 24, 1, 1), weights(20))),
     "Conv, strided": ((1, 5, 12, 12), lambda x: op.Conv(x, weights(8, 5, 3, 3), strides=[2, 2])),
+    "Conv, 3 x 3 of few places": ((1, 128, 9, 9), lambda x: op.Conv(x, weights(128, 128, 3, 3))),
     "transposed weights": ((9, 33), lambda x: op.MatMul(x, op.Transpose(weights(20, 33), perm=[1, 0]))),
 }
 TYPES: dict[Precision, set[DType]] = {
@@ -57,7 +58,7 @@ def test_a_session_multiplies_in_fewer_bits(name: str, precision: Precision) -> 
     exact = Session(model, providers=("cpu",), fallback=False)(x)
     session = Session(model, providers=("cpu",), fallback=False, precision=precision)
     difference = session(x) - exact
-    if precision == "int8-dynamic" and name == "MatMul, weights on the left":
+    if (precision, name) in (("int8-dynamic", "MatMul, weights on the left"), ("fp16", "Conv, 3 x 3 of few places")):
         assert not difference.any()
         return
     assert 10 * np.log10((exact**2).sum() / (difference**2).sum()) > LEAST[precision]
@@ -82,12 +83,12 @@ def test_what_is_written_is_standard_and_the_reference_agrees(name: str, precisi
     round_products(model, facts, precision)
     verify(model)
     wanted = Session(model, providers=("reference",))(x)
-    np.testing.assert_allclose(session(x), wanted, rtol=1e-5, atol=2e-5)
+    np.testing.assert_allclose(session(x), wanted, rtol=1e-5, atol=1e-4)  # sums of up to 1,152 products near 1
 
 
 STAYING: dict[str, tuple[tuple[int, ...], Any, Precision, str]] = {
     "depthwise": ((1, 8, 9, 9), lambda x: op.Conv(x, weights(8, 1, 3, 3), group=8), "bf16", "depthwise"),
-    "Winograd": ((1, 16, 9, 9), lambda x: op.Conv(x, weights(16, 16, 3, 3)), "bf16", "Winograd"),
+    "Winograd": ((1, 16, 12, 12), lambda x: op.Conv(x, weights(16, 16, 3, 3)), "bf16", "Winograd"),
     "large": ((3, 4), lambda x: op.MatMul(x, weights(4, 5) * 1e6), "fp16", "too large"),
     "padded": ((1, 4, 9, 9), lambda x: op.Conv(x, weights(8, 4, 3, 3), pads=[1, 1, 1, 1]), "int8-dynamic", "padding"),
     "scaled": ((3, 4), lambda x: op.Gemm(x, weights(4, 5), alpha=2.0), "int8-dynamic", "scaled"),

@@ -39,6 +39,7 @@ from ingot.passes.shapes import known_integers
 from ingot.passes.string_codes import encode_strings
 from ingot.passes.string_labels import number_labels
 from ingot.passes.transpose import cancel_transposes
+from ingot.passes.widen_attention import widen_attention
 
 Pass: TypeAlias = Callable[[Model, Facts], int]
 """A pass edits a model by what is known of its values, and returns how much it changed; results stay the same."""
@@ -81,6 +82,7 @@ PIPELINE = (
     Entry("recognise attention", recognise_attention, 2),
     Entry("move codes instead of what they stand for", move_codes, None, session=2),
     Entry("multiply codes of dequantised tensors", integer_products, None, session=2),
+    Entry("compute attention in float32", widen_attention, None, session=2),
     Entry("absorb padding", absorb_padding, 2, session=2),
     # in a session, a product of matrices scales its sums for nothing; to scale its weights takes reading them all
     Entry(

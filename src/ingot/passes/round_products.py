@@ -7,6 +7,7 @@ multiplies what was cast from 16 bits as it is.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,9 @@ _PRODUCTS = ("MatMul", "Gemm", "Conv", *_RECURRENT)
 _NARROW = {"bf16": DType.BFLOAT16, "fp16": DType.FLOAT16}
 _TRANSFORMED = 16
 """Channels and filters from which on a 3 x 3 convolution takes a quarter of the products, in float32."""
+_FEW_PLACES, _MANY_FILTERS = 64, 1 << 14
+"""Places of a result up to which, and filters times channels from which on, reading transformed filters, which no near
+cache holds, takes longer than sums of bfloat16 without a transform."""
 _FEWEST = 4
 """Channels and filters of a group from which on it is multiplied as a matrix."""
 _WINDOWS = ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
@@ -69,13 +73,13 @@ def refuses(node: Node, facts: Facts, precision: str) -> str | None:
     refuse_precision(precision)
     weights = _weights(node, facts)
     if node.applies("Conv"):
-        reason = _convolution_refuses(node, weights[1], precision)
+        reason = _convolution_refuses(node, weights[1], precision, facts)
         if reason is not None:
             return reason
     if precision in _NARROW:
         wide = np.finfo(np.float32) if precision == "bf16" else np.finfo(np.float16)
         if any(not np.abs(weight).max(initial=0) <= float(wide.max) * (1 - 2**-8) for weight in weights.values()):
-            return "its weights are too large"
+            return "its weights are too large, or not finite"
         return None
     return _bytes_refuse(node, weights, facts)
 
@@ -100,19 +104,27 @@ def _constant(value: Value | None, facts: Facts) -> Array | None:
     return array if array is not None and array.dtype == np.float32 else None
 
 
-def _convolution_refuses(node: Node, weight: Array, precision: str) -> str | None:
+def _convolution_refuses(node: Node, weight: Array, precision: str, facts: Facts) -> str | None:
     filters, channels, *window = weight.shape
     groups = int(node.get("group", 1))
     if groups > 1 and (channels < _FEWEST or filters // groups < _FEWEST):
         return "it is depthwise: it is no product of matrices"
     plain = groups == 1 and all(set(node.get(name, [1])) == {1} for name in ("strides", "dilations"))
-    if precision in _NARROW and plain and window == [3, 3] and min(filters, channels) >= _TRANSFORMED:
+    transformed = plain and window == [3, 3] and min(filters, channels) >= _TRANSFORMED
+    reads = precision == "bf16" and filters * channels >= _MANY_FILTERS and _has_few_places(node, facts)
+    if precision in _NARROW and transformed and not reads:
         return "by Winograd's algorithm it is faster in float32"
     if precision in _NARROW:
         return None
     if any(node.get("pads", [0])) or node.get("auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
         return "its padding would be a zero point that each run computes"
     return "its groups are not quantised" if groups > 1 else None
+
+
+def _has_few_places(node: Node, facts: Facts) -> bool:
+    sizes = shape(node.output, facts) or ()
+    numbers = [size for size in (*sizes[:1], *sizes[2:]) if isinstance(size, int)]
+    return len(numbers) == len(sizes) - 1 and prod(numbers) <= _FEW_PLACES
 
 
 def _bytes_refuse(node: Node, weights: dict[int, Array], facts: Facts) -> str | None:
