@@ -11,10 +11,13 @@ from ingot.format.load import load
 from ingot.ir.model import Model
 from ingot.ir.verify import verify, verify_names
 from ingot.source.build_style import BuildStyle
+from ingot.source.numpy_style import NumpyStyle
+from ingot.source.onnx_style import OnnxStyle
 from ingot.source.weights import Weights
 
 Style: TypeAlias = Literal["build", "onnx", "numpy"]
 
+_WRITERS = {"build": BuildStyle, "onnx": OnnxStyle, "numpy": NumpyStyle}
 STYLES: tuple[Style, ...] = ("build", "onnx", "numpy")
 
 
@@ -33,7 +36,7 @@ class Source:
         if self.weights:
             self.weights.write(target.with_name(self.weights_name))
             written.append(target.with_name(self.weights_name))
-        target.write_text(self.text, encoding="ascii")
+        target.write_text(self.text, encoding="utf-8")
         return written
 
 
@@ -49,5 +52,5 @@ def to_source(model: Model | str | Path, *, style: Style = "build", weights: str
     verify(opened)
     verify_names(opened)
     arrays = Weights()
-    text = BuildStyle(opened, arrays, weights).text()
+    text = _WRITERS[style](opened, arrays, weights).text()
     return Source(text, arrays, weights)

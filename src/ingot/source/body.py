@@ -96,7 +96,7 @@ class Body:
                 rows += ["", *writer.calls(start, end, place), ""]
             elif node not in inside:
                 rows += self.node([node], place)
-        return _tidy(rows)
+        return tidy(rows)
 
     def node(self, nodes: Sequence[Node], place: Place, shared: Mapping[Value, str] | None = None) -> list[str]:
         """The lines of a node, or of the same one of each instance of a block."""
@@ -354,7 +354,7 @@ def progression(numbers: Sequence[int]) -> Expression:
     return f"range({numbers[0]}, {end}, {step})"
 
 
-def _tidy(rows: list[str]) -> list[str]:
+def tidy(rows: list[str]) -> list[str]:
     """Lines without two empty ones in a row, and none at either end."""
     kept: list[str] = []
     for row in rows:

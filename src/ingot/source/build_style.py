@@ -14,9 +14,9 @@ from ingot.ir.model import Function, Model
 from ingot.ir.node import Node
 from ingot.ir.tensor import SparseTensor, Tensor
 from ingot.ir.value import Value
-from ingot.source.body import BlockFunction, Body, Place, one_text, progression
+from ingot.source.body import BlockFunction, Body, Place, one_text, progression, tidy
 from ingot.source.build_types import element_name, type_expression
-from ingot.source.layout import Expression, Group, call, flat, labelled, lines, listed, mapping
+from ingot.source.layout import Expression, Group, call, flat, labelled, lines, listed, mapping, tupled
 from ingot.source.literals import INLINE_ITEMS, elements, float32, is_of_numpy, items, numpy_name, quoted
 from ingot.source.notes import Notes, notes_of, written_notes
 from ingot.source.program import Program, heading, load_function, returned
@@ -124,7 +124,7 @@ class BuildStyle:
         self._blocks.append(block.lines)
         if block.tables:
             pairs: list[tuple[str, Expression]] = [
-                (quoted(key), Group("(", tuple(map(quoted, texts)), ")")) for key, texts in block.tables.items()
+                (quoted(key), tupled(list(map(quoted, texts)))) for key, texts in block.tables.items()
             ]
             self._tables.append(_statement(block.table, mapping(pairs)))
         self._block_types(block)
@@ -404,15 +404,13 @@ class BuildStyle:
                         owner,
                         repr(sharding.devices),
                         repr(sharding.groups),
-                        labelled("", Group("(", tuple(dims), ",)" if len(dims) == 1 else ")")),
+                        tupled(dims),
                     )
                 )
-            group = Group("(", tuple(shardings), ",)" if len(shardings) == 1 else ")")
-            configurations.append(
-                call("NodeConfiguration", quoted(configuration.configuration), group, str(configuration.pipeline_stage))
-            )
-        group = Group("(", tuple(configurations), ",)" if len(configurations) == 1 else ")")
-        rows += lines(labelled(f"{variable}.value.producer.device_configurations = ", group), place.indent)
+            name, stage = quoted(configuration.configuration), str(configuration.pipeline_stage)
+            configurations.append(call("NodeConfiguration", name, tupled(shardings), stage))
+        label = f"{variable}.value.producer.device_configurations = "
+        rows += lines(labelled(label, tupled(configurations)), place.indent)
         return rows
 
     def _piece(self, piece: Any) -> str:
@@ -559,7 +557,7 @@ class BuildStyle:
         rows = lines(call(f"def {name}", *parameters), 0, ":")
         counted = f"{len(graph)} node{'s' if len(graph) != 1 else ''}"
         rows.append(f'    """The graph of the model: {counted}."""')
-        rows += body
+        rows += ["", *body] if body and body[0].lstrip().startswith("@") else body
         rows += returned(results, 4)
         return rows, name
 
@@ -600,8 +598,7 @@ class BuildStyle:
                 keywords.append(labelled("opsets=", mapping(others)))
         keywords.append(f"ir_version={model.ir_version}")
         keywords.append(f"name={quoted(graph.name)}")
-        if model.doc_string or True:
-            keywords.append(f"doc_string={quoted(model.doc_string)}")
+        keywords.append(f"doc_string={quoted(model.doc_string)}")
         keywords.append("exact=True")
         making = ["def make_model() -> Model:", '    """The model, built anew."""']
         making += lines(labelled("model = ", call("build", *keywords)), 4)
@@ -724,7 +721,7 @@ class BuildStyle:
                 }
                 place = Place(scope, Variables(self._module), one_text, 8)
                 place.variables.reserve("training", "model")
-                rows += [row for row in self._subgraph(graph, field, place) if row]
+                rows += ["", *tidy(self._subgraph(graph, field, place)), ""]
                 rows += [f"    {field}.adopt(model)", f"    training.{field} = {field}"]
             for field in ("initialization_binding", "update_binding"):
                 binding = getattr(training, field)

@@ -1,4 +1,4 @@
-"""Expressions as lines of Python, laid out as ruff and black do: on one line, on one line inside, or one item a line."""
+"""Expressions as lines of Python, laid out as ruff and black do: on one line, on one inside, or one item a line."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ class Group:
     before: str
     items: tuple[Expression, ...]
     after: str
+    is_tuple: bool = False
 
 
 Expression: TypeAlias = str | Group
@@ -31,6 +32,10 @@ def listed(items: tuple[Expression, ...] | list[Expression]) -> Group:
     return Group("[", tuple(items), "]")
 
 
+def tupled(items: tuple[Expression, ...] | list[Expression]) -> Group:
+    return Group("(", tuple(items), ")", is_tuple=True)
+
+
 def mapping(pairs: list[tuple[str, Expression]]) -> Group:
     return Group("{", tuple(labelled(f"{key}: ", value) for key, value in pairs), "}")
 
@@ -39,14 +44,15 @@ def labelled(label: str, expression: Expression) -> Expression:
     """`label` right before an expression: `axis=1`, `"key": [1, 2]`."""
     if isinstance(expression, str):
         return label + expression
-    return Group(label + expression.before, expression.items, expression.after)
+    return Group(label + expression.before, expression.items, expression.after, expression.is_tuple)
 
 
 def flat(expression: Expression) -> str:
     """An expression on one line."""
     if isinstance(expression, str):
         return expression
-    return expression.before + ", ".join(map(flat, expression.items)) + expression.after
+    comma = "," if expression.is_tuple and len(expression.items) == 1 else ""
+    return expression.before + ", ".join(map(flat, expression.items)) + comma + expression.after
 
 
 def lines(expression: Expression, indent: int = 0, end: str = "") -> list[str]:
@@ -56,7 +62,8 @@ def lines(expression: Expression, indent: int = 0, end: str = "") -> list[str]:
     if isinstance(expression, str) or len(whole) <= WIDTH or not expression.items:
         return [whole]
     inside = " " * (indent + 4) + ", ".join(map(flat, expression.items))
-    if len(inside) <= WIDTH and not expression.before.endswith("{"):
+    takes_comma = expression.before.endswith("{") or (expression.is_tuple and len(expression.items) == 1)
+    if len(inside) <= WIDTH and not takes_comma:
         return [margin + expression.before, inside, margin + expression.after + end]
     rows = [margin + expression.before]
     for item in expression.items:

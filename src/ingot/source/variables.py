@@ -31,6 +31,15 @@ class Variables:
         self._used.add(name)
         return name
 
+    def free_as_is(self, name: str) -> str:
+        """`name`, which is an identifier, or with the next free number; not given again."""
+        free, count = name, 1
+        while free in self._used:
+            count += 1
+            free = f"{name}_{count}"
+        self._used.add(free)
+        return free
+
     def reserve(self, *names: str) -> None:
         self._used.update(names)
 
