@@ -123,6 +123,7 @@ if TYPE_CHECKING:
     from ingot.quantise.api import quantize
     from ingot.repair.apply_rules import repair
     from ingot.session import Cancel, Interrupted, LimitError, RunLimits, Session
+    from ingot.source.api import to_source
     from ingot.versions.upgrade import upgrade
 
 _LATER = {
@@ -149,6 +150,7 @@ _LATER = {
     "ingot.passes.optimise": "optimise",
     "ingot.quantise.api": "quantize",
     "ingot.repair.apply_rules": "repair",
+    "ingot.source.api": "to_source",
     "ingot.versions.upgrade": "upgrade",
     "ingot.ops.define": "operator",
     "ingot.engine_support.check": "check_for",
@@ -262,6 +264,7 @@ __all__ = [
     "set_batch",
     "tensor_sizes",
     "to_onnx",
+    "to_source",
     "to_text",
     "to_torch",
     "to_torch_source",

@@ -32,6 +32,7 @@ COMMANDS = {
     "profile": "Measure how long each kernel of a model takes.",
     "quantize": "Make a model smaller and faster with numbers of fewer bits.",
     "run": "Run a model on files or random inputs.",
+    "source": "Write a model as a Python program that builds or computes it.",
     "text": "Print a model as text, or turn text back into a model.",
     "upgrade": "Rewrite a model in newer operators.",
 }

@@ -84,7 +84,7 @@ class Body:
         first = {}
         inside: set[Node] = set()
         for block in blocks:
-            writer = _BlockWriter(self, self._dialect, self._module, block)
+            writer = _BlockWriter(self, self._dialect, self._module, block, place.variables)
             inside |= block.nodes
             for start, end in block.runs:
                 first[block.instances[start][0]] = writer, start, end
@@ -117,12 +117,14 @@ class Body:
 class _BlockWriter:
     """A block as a function of the module, and its calls."""
 
-    def __init__(self, body: Body, dialect: Dialect, module: Variables, block: Block) -> None:
+    def __init__(self, body: Body, dialect: Dialect, module: Variables, block: Block, callers: Variables) -> None:
+        """Write the function; `callers` are the names of the function that calls it, which it may not share."""
         self._block = block
         first = block.instances[0]
-        stem = _block_name(block)
-        self.name = module.free(stem)
-        table = module.free(f"{self.name.upper()}_NAMES")
+        callers.reserve_those_of(module)
+        self.name = callers.free(_block_name(block))
+        table = callers.free(f"{self.name.upper()}_NAMES")
+        module.reserve(self.name, table)
         self._templates = Templates(len(block.instances), table)
         for position in range(len(first)):
             for texts in _texts(block, position):
@@ -232,10 +234,9 @@ class _BlockWriter:
             if len(set(part)) == 1:
                 numbers.append(str(part[0]))
                 continue
-            loop_name = place.variables.free(name)
-            names.append(loop_name)
+            names.append(name)
             iterables.append(progression(part))
-            numbers.append(loop_name)
+            numbers.append(name)
         for slot in varying:
             item = place.variables.free(self._arguments[slot])
             names.append(item)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -551,7 +552,6 @@ class BuildStyle:
             if value.constant is None:
                 parameters.append(variables.value(value.name, "x"))
                 place.scope[value] = parameters[-1]
-        self._module.reserve(*parameters)
         body = self._body.statements(graph, place, self._blocks_of_graph)
         results = [place.scope.get(value) or flat(self._constant(value)) for value in graph.outputs]
         rows = lines(call(f"def {name}", *parameters), 0, ":")
@@ -760,9 +760,14 @@ class BuildStyle:
 
 
 def _import(home: str, names: list[str]) -> list[str]:
-    ordered = sorted(names, key=lambda name: (not name[0].isupper(), name))
+    ordered = sorted(names, key=lambda name: (not name[0].isupper(), _natural(name)))
     row = f"from {home} import {', '.join(ordered)}"
     return [row] if len(row) <= 120 else [f"from {home} import (", *(f"    {name}," for name in ordered), ")"]
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """A key to sort names by as import sorters do: numbers in them by size."""
+    return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", name)]
 
 
 def _statement(name: str, expression: Expression) -> list[str]:

@@ -14,6 +14,7 @@ from ingot.ir.types import (
     TensorType,
     Type,
 )
+from ingot.source.layout import Expression, call, flat
 from ingot.source.literals import quoted
 
 _NAMES = {
@@ -35,7 +36,7 @@ def element_name(dtype: DType) -> str:
     return name
 
 
-def type_expression(type_: Type | None, used: set[str]) -> str:
+def type_expression(type_: Type | None, used: set[str]) -> Expression:
     """An expression that gives the type; `used` gets the names to import."""
     if type_ is None:
         return "None"
@@ -51,13 +52,13 @@ def type_expression(type_: Type | None, used: set[str]) -> str:
             return f"Sparse[{element_name(type_.dtype)}{_sizes(type_.shape)}]"
         case SequenceType():
             used.add("Sequence")
-            return f"Sequence[{type_expression(type_.element, used)}]"
+            return f"Sequence[{flat(type_expression(type_.element, used))}]"
         case OptionalType():
             used.add("Optional")
-            return f"Optional[{type_expression(type_.element, used)}]"
+            return f"Optional[{flat(type_expression(type_.element, used))}]"
         case MapType():
             used |= {"Map", element_name(type_.key)}
-            return f"Map[{element_name(type_.key)}, {type_expression(type_.value, used)}]"
+            return f"Map[{element_name(type_.key)}, {flat(type_expression(type_.value, used))}]"
         case OpaqueType():
             return _constructed(type_, used)
 
@@ -75,10 +76,10 @@ def _is_open(type_: Type) -> bool:
             return True
 
 
-def _constructed(type_: Type, used: set[str]) -> str:
+def _constructed(type_: Type, used: set[str]) -> Expression:
     """The call of a constructor of `ingot.ir.types`."""
     used |= {f"ir.{type(type_).__name__}"}
-    arguments: list[str] = []
+    arguments: list[Expression] = []
     match type_:
         case TensorType() | SparseTensorType():
             used.add("ingot.DType")
@@ -99,7 +100,7 @@ def _constructed(type_: Type, used: set[str]) -> str:
             arguments += [quoted(type_.domain), quoted(type_.name)]
     if type_.denotation:
         arguments.append(f"denotation={quoted(type_.denotation)}")
-    return f"{type(type_).__name__}({', '.join(arguments)})"
+    return call(type(type_).__name__, *arguments)
 
 
 def _sizes(shape: Shape | None) -> str:

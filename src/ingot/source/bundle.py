@@ -17,6 +17,7 @@ from typing import Any
 
 from ingot.dataclass import dataclass
 from ingot.errors import UnsupportedError
+from ingot.source.layout import WIDTH
 from ingot.source.variables import Variables
 
 _TAKEN = ("ingot.ops.", "ingot.dtypes", "ingot.source.prelude.", "ingot.prim.suppression")
@@ -363,11 +364,11 @@ def _header(node: ast.FunctionDef, name: str, offsets: list[int]) -> tuple[int, 
         if argument is not None:
             argument.annotation = None
     margin = " " * node.col_offset
-    shown = f"def {name}({ast.unparse(arguments)}):"
-    if len(margin) + len(shown) > 120:
-        parts = ast.unparse(arguments).split(", ")
-        shown = "\n".join([f"def {name}(", *(f"{margin}    {part}," for part in parts), f"{margin}):"])
-        shown = shown.replace("/,,", "/,").replace("*,,", "*,")
+    text = ast.unparse(arguments)
+    text = text if '"' in text else text.replace("'", '"')
+    shown = f"def {name}({text}):"
+    if len(margin) + len(shown) > WIDTH:
+        shown = "\n".join([f"def {name}(", *(f"{margin}    {part}," for part in text.split(", ")), f"{margin}):"])
     start = offsets[node.lineno - 1] + node.col_offset
     end = offsets[node.body[0].lineno - 1] - 1
     return start, end, shown.encode()

@@ -62,8 +62,8 @@ def lines(expression: Expression, indent: int = 0, end: str = "") -> list[str]:
     if isinstance(expression, str) or len(whole) <= WIDTH or not expression.items:
         return [whole]
     inside = " " * (indent + 4) + ", ".join(map(flat, expression.items))
-    takes_comma = expression.before.endswith("{") or (expression.is_tuple and len(expression.items) == 1)
-    if len(inside) <= WIDTH and not takes_comma:
+    is_call = expression.before.endswith("(") and not expression.is_tuple
+    if len(inside) <= WIDTH and is_call:
         return [margin + expression.before, inside, margin + expression.after + end]
     rows = [margin + expression.before]
     for item in expression.items:

@@ -14,7 +14,7 @@ from ingot.source.layout import Expression, Group
 INLINE_ITEMS = 16
 """A list or array of at most so many items is written where it is used; a longer one is in the file of weights."""
 
-INLINE_LETTERS = 60
+INLINE_LETTERS = 80
 """And of at most so many letters."""
 
 

@@ -367,7 +367,6 @@ class NumpyStyle:
             variable = variables.value(value.name, "x")
             place.scope[value] = variable
             parameters.append(variable if value.constant is None else f"{variable}={flat(self._constant(value))}")
-        self._module.reserve(*(place.scope.values()))
         body = self._body.statements(graph, place, self._blocks_of_graph)
         results = [self._result(value, place) for value in graph.outputs]
         rows = lines(call(f"def {name}", *parameters), 0, ":")

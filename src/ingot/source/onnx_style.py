@@ -21,7 +21,7 @@ from ingot.source.layout import Expression, call, labelled, lines, listed, mappi
 from ingot.source.literals import INLINE_ITEMS, elements, float32, is_of_numpy, items, numpy_name, quoted
 from ingot.source.notes import Notes, notes_of, written_notes
 from ingot.source.onnx_helpers import ANNOTATE, NODE, SUBGRAPH
-from ingot.source.program import Program, heading, load_function
+from ingot.source.program import Program, heading, load_function, returned
 from ingot.source.repeats import is_weight, repeated_blocks
 from ingot.source.variables import Variables, identifier, is_identifier
 from ingot.source.weights import Weights
@@ -216,7 +216,9 @@ class OnnxStyle:
         for value in graph.inputs:
             parameters.append(inner.variables.value(value.name, "x"))
             inner.scope[value] = parameters[-1]
-        body = self._body.statements(graph, inner) or [" " * inner.indent + "pass"]
+        body = self._body.statements(graph, inner)
+        results = [inner.scope.get(value) or quoted(value.name) for value in graph.outputs]
+        body += returned(results, inner.indent) or [" " * inner.indent + "pass"]
         rows = ["", *lines(call(f"def {function}", *parameters), place.indent, ":"), *body, ""]
         arguments = [quoted(graph.name), *self._signature(graph), function, *self._parts(graph)]
         return rows + lines(labelled(f"{name} = ", call("subgraph", *arguments)), place.indent)
@@ -316,16 +318,17 @@ class OnnxStyle:
             if not is_weight(value):
                 parameters.append(variables.value(value.name, "x"))
                 place.scope[value] = parameters[-1]
-        self._module.reserve(*parameters)
         body = self._body.statements(graph, place, self._blocks_of_graph)
         rows = lines(call(f"def {name}", *parameters), 0, ":")
         counted = f"{len(graph)} node{'s' if len(graph) != 1 else ''}"
-        return name, [*rows, f'    """The nodes of the model: {counted}."""', *body]
+        results = [place.scope.get(value) or quoted(value.name) for value in graph.outputs]
+        return name, [*rows, f'    """The nodes of the model: {counted}."""', *body, *returned(results, 4)]
 
     # The model
 
     def _making(self, name: str, functions: list[str], notes: Notes) -> list[list[str]]:
         model, graph = self._model, self._model.graph
+        noted = self._noted(notes)
         rows = ["def make_model() -> onnx.ModelProto:", '    """The model, built anew."""']
         given = [quoted(value.name) for value in graph.inputs if not is_weight(value)]
         rows.append("    written[:] = [[]]")
@@ -348,9 +351,7 @@ class OnnxStyle:
         if model.metadata:
             pairs: list[tuple[str, Expression]] = [(quoted(k), quoted(v)) for k, v in model.metadata.items()]
             rows += lines(call("helper.set_model_props", "model", mapping(pairs)), 4)
-        if notes:
-            rows += self._noted(notes)
-        rows.append("    return model")
+        rows += [*noted, "    return model"]
         output = quoted(self._weights_name.removesuffix(".npz") + ".onnx")
         ending = [
             'if __name__ == "__main__":',
@@ -359,6 +360,8 @@ class OnnxStyle:
         return [rows, ending]
 
     def _noted(self, notes: Notes) -> list[str]:
+        if not notes:
+            return []
         if sum(map(len, notes.values())) <= 4:
             return lines(call("annotate", "model", written_notes(notes)), 4)
         self._uses_json = True

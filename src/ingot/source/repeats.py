@@ -135,12 +135,18 @@ def _instances(
 
 
 def _mixed_numbers(nodes: Sequence[Node], start: int, period: int) -> int:
-    """How many numbers beside one an instance bears in its names where the next bears the number behind it."""
+    """How badly the names of an instance fit those of the next.
+
+    That is how many numbers beside one it bears where the next bears the number behind, and how many of its names differ
+    in more than numbers.
+    """
     numbers: set[str] = set()
+    odd = 0
     for one, other in zip(nodes[start : start + period], nodes[start + period : start + 2 * period], strict=True):
         for mine, theirs in zip(_names(one), _names(other), strict=True):
             numbers |= set(counted_up(mine, theirs))
-    return max(len(numbers) - 1, 0)
+            odd += _NUMBER.split(mine)[::2] != _NUMBER.split(theirs)[::2]
+    return max(len(numbers) - 1, 0) + odd
 
 
 def weight_names(node: Node) -> list[str]:
