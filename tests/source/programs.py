@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from pathlib import Path
+from runpy import run_path
 from typing import Any
 
 from ingot.ir.model import Model
@@ -14,9 +15,7 @@ def executed(source: Source, folder: Path) -> dict[str, Any]:
     """The names of a program's module, with its weights beside it."""
     path = folder / "program.py"
     source.write(path)
-    names: dict[str, Any] = {"__name__": "program", "__file__": str(path)}
-    exec(compile(source.text, str(path), "exec"), names)
-    return names
+    return run_path(str(path), run_name="program")
 
 
 def rebuilt(model: Model, folder: Path, style: Style = "build") -> Any:

@@ -93,7 +93,7 @@ def test_weights_of_types_that_numpy_has_not_come_back(tmp_path: Path) -> None:
         "texts": Tensor([f"text {i}" for i in range(40)], "string"),
     }
     model = build(
-        lambda x: tuple(op.Identity(array, outputs=f"{name}_out") for name, array in arrays.items()) + (x,),
+        lambda x: (*(op.Identity(array, outputs=f"{name}_out") for name, array in arrays.items()), x),
         inputs={"x": Int64["n"]},
         initializers=arrays,
         exact=True,
@@ -103,7 +103,9 @@ def test_weights_of_types_that_numpy_has_not_come_back(tmp_path: Path) -> None:
 
 
 def test_inputs_with_defaults_keep_their_order(tmp_path: Path) -> None:
-    model = ingot.parse_model(HEAD + "g (float[2] x, float[2] w, float[2] y) => (float[2] z) { t = Add (x, w) z = Mul (t, y) }")
+    model = ingot.parse_model(
+        HEAD + "g (float[2] x, float[2] w, float[2] y) => (float[2] z) { t = Add (x, w) z = Mul (t, y) }"
+    )
     graph = model.graph
     graph.inputs[1].constant = Tensor(np.ones(2, np.float32), name="w")
     graph.initializers.add(graph.inputs[1])
@@ -127,8 +129,9 @@ HOSTILE = (
 
 def hostile(text: str) -> ingot.Model:
     """A model whose every text is `text`, with repeated nodes, a subgraph and a function."""
-    parsed = HEAD + "g (float[n] x, bool c) => (float[n] y) { a = Relu (x) y = If (c) <then_branch: graph = t () => (p) { p = Neg (a) }, else_branch: graph = e () => (q) { q = Abs (a) }> }"
-    model = ingot.parse_model(parsed)
+    branches = "<then_branch: graph = t () => (p) { p = Neg (a) }, else_branch: graph = e () => (q) { q = Abs (a) }>"
+    graph_text = f"g (float[n] x, bool c) => (float[n] y) {{ a = Relu (x) y = If (c) {branches} }}"
+    model = ingot.parse_model(HEAD + graph_text)
     graph = model.graph
     graph.name = graph.doc_string = model.doc_string = model.producer_name = model.domain = text
     model.metadata = {text: text}

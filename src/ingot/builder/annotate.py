@@ -21,7 +21,9 @@ def annotate(model: Model, notes: Mapping[str, Mapping[int, Mapping[str, Any]]])
         "graphs": list(model.graphs()),
         "nodes": list(model.nodes()),
         "values": [value for graph in model.graphs() for value in graph.values()],
-        "tensors": [graph.initializers[name].constant for graph in model.graphs() for name in sorted(graph.initializers)],
+        "tensors": [
+            graph.initializers[name].constant for graph in model.graphs() for name in sorted(graph.initializers)
+        ],
     }
     for kind, entries in notes.items():
         if kind not in parts:

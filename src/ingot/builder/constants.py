@@ -57,6 +57,7 @@ class Constants:
         stem = noted or own or "constant"
         is_written_out = scope.trace.exact and isinstance(constant, Tensor)
         if is_written_out or (isinstance(constant, np.ndarray) and constant.nbytes <= _SMALL):
+            assert not isinstance(constant, SparseTensor)
             tensor = constant if isinstance(constant, Tensor) else as_tensor(constant.copy())
             content = tuple(tensor.strings()) if tensor.dtype is DType.STRING else bytes(tensor.raw())
             key = (stem, tensor.dtype, tensor.shape, content)

@@ -36,7 +36,8 @@ def subgraph(
     """The graph that a function writes when it is run, for an attribute of a node; it reads the values around it.
 
     `inputs` are the types of the parameters by the names of the graph's inputs, None for one without a type; `outputs`
-    the names of the results, or their types by name; `value_types` the types of other values by name. No state, condition or Identity is added.
+    the names of the results, or their types by name; `value_types` the types of other values by name. No state,
+    condition or Identity is added.
     """
 
     def decorate(fn: Fn) -> Graph:
@@ -66,7 +67,7 @@ def _write(
 
 
 def return_exactly(fn: Fn, result: object, scope: Scope, outputs: Sequence[str] | Mapping[str, object] | None) -> None:
-    """Make what `fn` returned the outputs of the graph, of the types that `outputs` has; BuildError if it names others."""
+    """Make what `fn` returned the outputs of the graph, of the types in `outputs`; BuildError if it names others."""
     graph = scope.graph
     for item in list(result) if isinstance(result, list | tuple) else [] if result is None else [result]:
         graph.outputs.append(scope.admit(as_value(item)))

@@ -1,10 +1,10 @@
 """Equality of models: everything the graph holds, node by node and bit by bit.
 
-Two models are equal if they have the same operator sets, functions, metadata and texts; the same nodes in the same order,
-with the same names, operators, attributes and wiring; the same inputs and outputs in the same order; and values of the
-same names, types, texts and constants. Where bytes lie in a file (a field of raw bytes or of numbers, inside or external)
-is no part of it, nor is the order in which constants and types are listed, nor what only bytes can tell apart: a field
-that is absent from one that is empty. Floats of attributes are compared as files hold them, in 32 bits.
+Two models are equal if they have the same operator sets, functions, metadata and texts; the same nodes in the same
+order, with the same names, operators, attributes and wiring; the same inputs and outputs in the same order; and values
+of the same names, types, texts and constants. Where bytes lie in a file (a field of raw bytes or of numbers, inside or
+external) is no part of it, nor is the order in which constants and types are listed, nor what only bytes can tell
+apart: a field that is absent from one that is empty. Floats of attributes are compared in 32 bits, as files hold them.
 """
 
 from __future__ import annotations

@@ -17,7 +17,11 @@ from ingot.source.weights import Weights
 
 Style: TypeAlias = Literal["build", "onnx", "numpy"]
 
-_WRITERS = {"build": BuildStyle, "onnx": OnnxStyle, "numpy": NumpyStyle}
+_WRITERS: dict[Style, type[BuildStyle | OnnxStyle | NumpyStyle]] = {
+    "build": BuildStyle,
+    "onnx": OnnxStyle,
+    "numpy": NumpyStyle,
+}
 STYLES: tuple[Style, ...] = ("build", "onnx", "numpy")
 
 

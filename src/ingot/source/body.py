@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Protocol
 
 from ingot.dataclass import dataclass
@@ -194,7 +195,7 @@ class _BlockWriter:
     def _loop(self, start: int, end: int, place: Place) -> list[str] | None:
         block = self._block
         run = range(start, end)
-        made = {value: index for index in run for node in block.instances[index] for value in node.outputs}
+        computed = {value: index for index in run for node in block.instances[index] for value in node.outputs}
         results = {
             block.instances[index][position].outputs[output]: (index, number)
             for index in run
@@ -206,15 +207,19 @@ class _BlockWriter:
             values = [column[index] for index in run]
             sources = [results.get(value) for value in values[1:]]
             if len(set(values)) == 1:
-                if values[0] in made:
+                if values[0] in computed:
                     return None
-            elif values[0] not in made and all(
-                source is not None and source[0] == start + step and source[1] == sources[0][1]
-                for step, source in enumerate(sources)
-                if sources[0] is not None
-            ) and sources[0] is not None:
+            elif (
+                values[0] not in computed
+                and all(
+                    source is not None and source[0] == start + step and source[1] == sources[0][1]
+                    for step, source in enumerate(sources)
+                    if sources[0] is not None
+                )
+                and sources[0] is not None
+            ):
                 states.setdefault(sources[0][1], []).append(slot)
-            elif any(value in made for value in values):
+            elif any(value in computed for value in values):
                 return None
             else:
                 varying.append(slot)
@@ -347,7 +352,7 @@ def _plain_stem(variables: Variables, value: Value, op_type: str) -> str:
 def progression(numbers: Sequence[int]) -> Expression:
     """Numbers as a range, or as a list."""
     step = numbers[1] - numbers[0]
-    if step <= 0 or any(b - a != step for a, b in zip(numbers, numbers[1:], strict=False)):
+    if step <= 0 or any(b - a != step for a, b in pairwise(numbers)):
         return listed([str(number) for number in numbers])
     end = numbers[-1] + 1
     if step == 1:
@@ -357,10 +362,10 @@ def progression(numbers: Sequence[int]) -> Expression:
 
 def tidy(rows: list[str]) -> list[str]:
     """Lines without two empty ones in a row, and none at either end."""
-    kept: list[str] = []
+    tidied: list[str] = []
     for row in rows:
-        if row or (kept and kept[-1]):
-            kept.append(row)
-    while kept and not kept[-1]:
-        kept.pop()
-    return kept
+        if row or (tidied and tidied[-1]):
+            tidied.append(row)
+    while tidied and not tidied[-1]:
+        tidied.pop()
+    return tidied

@@ -18,7 +18,6 @@ from ingot.source.layout import Expression, call, flat
 from ingot.source.literals import quoted
 
 _NAMES = {
-    **{dtype: dtype.name for dtype in DType if dtype is not DType.UNDEFINED},
     DType.BFLOAT16: "BFloat16",
     DType.BOOL: "Bool",
     DType.STRING: "String",
@@ -27,20 +26,19 @@ _NAMES = {
 
 def element_name(dtype: DType) -> str:
     """The builder's name of an element type: `Float32`, `UInt8`, `Float8E4M3FN`."""
-    name = _NAMES[dtype]
-    if name != dtype.name:
-        return name
+    if dtype in _NAMES:
+        return _NAMES[dtype]
     for spelled, written in (("FLOAT", "Float"), ("UINT", "UInt"), ("INT", "Int"), ("COMPLEX", "Complex")):
-        if name.startswith(spelled):
-            return written + name.removeprefix(spelled)
-    return name
+        if dtype.name.startswith(spelled):
+            return written + dtype.name.removeprefix(spelled)
+    return dtype.name
 
 
 def type_expression(type_: Type | None, used: set[str]) -> Expression:
     """An expression that gives the type; `used` gets the names to import."""
     if type_ is None:
         return "None"
-    if type_.denotation or getattr(type_, "axis_denotations", ()) or _is_open(type_):
+    if type_.denotation or _is_open(type_):
         return _constructed(type_, used)
     match type_:
         case TensorType():
@@ -67,6 +65,8 @@ def _is_open(type_: Type) -> bool:
     """Whether a type has parts that no subscript can express."""
     match type_:
         case TensorType() | SparseTensorType():
+            if type_.axis_denotations:
+                return True
             return type_.dtype is DType.UNDEFINED or not all(map(_is_spelled, type_.shape or ()))
         case SequenceType() | OptionalType():
             return type_.element is None

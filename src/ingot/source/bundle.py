@@ -1,8 +1,8 @@
 """Functions of ingot as text that needs ingot no more: the definition of an operator with the helpers that it calls.
 
-The text of a function is taken as it stands in its module, without decorators, annotations and checks: statements that
-only raise, or call a function for nothing but what it may raise. Names that it reads of its module or of others are taken
-along; those of two modules that are called alike get a number. Errors become ValueErrors.
+The text of a function is copied as it stands in its module, without decorators, annotations and checks: statements that
+only raise, or call a function for nothing but what it may raise. Names that it reads of its module or of others are
+copied too; those of two modules that are called alike get a number. Errors become ValueErrors.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ingot.errors import UnsupportedError
 from ingot.source.layout import WIDTH
 from ingot.source.variables import Variables
 
-_TAKEN = ("ingot.ops.", "ingot.dtypes", "ingot.source.prelude.", "ingot.prim.suppression")
+_COPIED_MODULES = ("ingot.ops.", "ingot.dtypes", "ingot.source.prelude.", "ingot.prim.suppression")
 """Modules whose text may be taken: arrays go in and come out, and no object of ingot."""
 
 _ERRORS = "ingot.errors"
@@ -34,7 +34,7 @@ _INSTEAD = {
 }
 """Names that a program has from elsewhere."""
 
-_KEPT_DECORATORS = ("cache", "lru_cache", "contextmanager")
+_STAYING_DECORATORS = ("cache", "lru_cache", "contextmanager")
 
 _ASKING = ("all", "any", "isdisjoint", "items", "keys", "values", "get", "startswith", "endswith", "max", "min", "sum")
 """Methods that leave their object as it is."""
@@ -114,7 +114,7 @@ def _refuse_foreign(module_name: str, name: str, seen: set[tuple[str, str]]) -> 
     if (module_name, name) in seen:
         return
     seen.add((module_name, name))
-    if not module_name.startswith(_TAKEN):
+    if not module_name.startswith(_COPIED_MODULES):
         raise UnsupportedError(f"it needs {module_name}.{name}")
     module = _module(module_name)
     definition = module.definitions.get(name)
@@ -129,8 +129,7 @@ def _refuse_foreign(module_name: str, name: str, seen: set[tuple[str, str]]) -> 
         return
     for read, member in _reads(module, definition):
         if member is not None:
-            origin, attribute = _member(module, read, member)
-            _refuse_foreign(origin, attribute, seen)
+            _refuse_foreign(*_member(module, read, member), seen)
         else:
             _refuse_foreign(module_name, read, seen)
 
@@ -210,7 +209,7 @@ def _evaluated(module: _Module, node: ast.AST) -> Iterator[ast.AST]:
         if field in ("annotation", "returns", "type_comment"):
             continue
         for part in child if isinstance(child, list) else [child]:
-            if field == "decorator_list" and isinstance(node, ast.FunctionDef) and not _is_kept(part):
+            if field == "decorator_list" and isinstance(node, ast.FunctionDef) and not _stays(part):
                 continue
             if isinstance(part, ast.AST):
                 yield from _evaluated(module, part)
@@ -248,7 +247,9 @@ def _only_raises(module_name: str, name: str) -> bool:
 
 def _is_harmless(module: _Module, statement: ast.stmt) -> bool:
     match statement:
-        case ast.Assign(targets=[ast.Name() | ast.Tuple()]) | ast.AnnAssign(target=ast.Name()) | ast.Raise() | ast.Pass():
+        case (
+            ast.Assign(targets=[ast.Name() | ast.Tuple()]) | ast.AnnAssign(target=ast.Name()) | ast.Raise() | ast.Pass()
+        ):
             return True
         case ast.Return(value=value):
             return value is None
@@ -262,10 +263,10 @@ def _is_harmless(module: _Module, statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Expr) and _is_check(module, statement)
 
 
-def _is_kept(decorator: ast.expr) -> bool:
+def _stays(decorator: ast.expr) -> bool:
     name = decorator.func if isinstance(decorator, ast.Call) else decorator
     text = ast.unparse(name)
-    return text.split(".")[-1] in (*_KEPT_DECORATORS, "property", "classmethod", "staticmethod", "cached_property")
+    return text.split(".")[-1] in (*_STAYING_DECORATORS, "property", "classmethod", "staticmethod", "cached_property")
 
 
 def _bound_names(definition: Definition) -> set[str]:
@@ -303,25 +304,25 @@ def _text(module: _Module, definition: Definition, name: str, emitted: str, reso
             if resolved != node.id:
                 edits.append((*span(node), resolved.encode()))
     in_class = isinstance(definition, ast.ClassDef)
-    for node in _evaluated(module, definition):
-        if _is_check(module, node) and not _is_alone(module, definition, node):
-            edits.append((offsets[node.lineno - 1], offsets[node.end_lineno or 1], b""))  # type: ignore[attr-defined]
-        elif isinstance(node, ast.FunctionDef):
-            edits.append(_header(node, emitted if node is definition else node.name, offsets))
-        elif isinstance(node, ast.AnnAssign):
-            edits.append(_without_annotation(node, span, in_class))
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "numpy":
-            edits.append((span(node.func.value)[1], span(node)[1], b""))  # constants are arrays already
-        elif isinstance(node, ast.Call) and _raises(module, node):
-            hints = [keyword for keyword in node.keywords if keyword.arg == "hint"]
-            if hints and node.args:
-                edits.append((span(node.args[-1])[1], span(node)[1] - 1, b""))
+    for part in _evaluated(module, definition):
+        if _is_check(module, part) and not _is_alone(module, definition, part):
+            edits.append((offsets[part.lineno - 1], offsets[part.end_lineno or 1], b""))
+        elif isinstance(part, ast.FunctionDef):
+            edits.append(_header(part, emitted if part is definition else part.name, offsets))
+        elif isinstance(part, ast.AnnAssign):
+            edits.append(_without_annotation(part, span, in_class))
+        elif isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr == "numpy":
+            edits.append((span(part.func.value)[1], span(part)[1], b""))  # constants are arrays already
+        elif isinstance(part, ast.Call) and _raises(module, part):
+            hints = [keyword for keyword in part.keywords if keyword.arg == "hint"]
+            if hints and part.args:
+                edits.append((span(part.args[-1])[1], span(part)[1] - 1, b""))
     if not isinstance(definition, ast.FunctionDef) and name != emitted:
         edits += _renamed(definition, name, emitted, span, offsets, module)
     first = definition.lineno - 1
     if isinstance(definition, ast.ClassDef | ast.FunctionDef):
-        kept = [d for d in definition.decorator_list if isinstance(definition, ast.ClassDef) or _is_kept(d)]
-        first = min([first, *(decorator.lineno - 1 for decorator in kept)])
+        staying = [d for d in definition.decorator_list if isinstance(definition, ast.ClassDef) or _stays(d)]
+        first = min([first, *(decorator.lineno - 1 for decorator in staying)])
     start, end = offsets[first], offsets[definition.end_lineno or 1] - 1
     return _edited(b"\n".join(module.lines) + b"\n", start, end, edits).decode().rstrip("\n")
 
@@ -390,7 +391,7 @@ def _raises(module: _Module, node: ast.Call) -> bool:
 
 
 def _renamed(
-    definition: Definition,
+    definition: ast.ClassDef | ast.Assign | ast.AnnAssign,
     name: str,
     emitted: str,
     span: Callable[[ast.AST], tuple[int, int]],
@@ -401,6 +402,6 @@ def _renamed(
         line = module.lines[definition.lineno - 1]
         start = offsets[definition.lineno - 1] + line.index(name.encode())
         return [(start, start + len(name), emitted.encode())]
-    targets = definition.targets if isinstance(definition, ast.Assign) else [definition.target]
+    targets = [definition.target] if isinstance(definition, ast.AnnAssign) else definition.targets
     names = [part for target in targets for part in ast.walk(target) if isinstance(part, ast.Name) and part.id == name]
     return [(*span(part), emitted.encode()) for part in names]

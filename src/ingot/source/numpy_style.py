@@ -1,4 +1,4 @@
-"""A model as a program that computes it with numpy alone: a line or so a node, and a function for each larger operator."""
+"""A model as a program that computes it with numpy alone: a line or so a node, functions for larger operators."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from ingot.ir.inline import inline
 from ingot.ir.model import Model
 from ingot.ir.node import Node
 from ingot.ir.tensor import SparseTensor, Tensor
+from ingot.ir.types import SequenceType, TensorType
 from ingot.ir.value import Value
 from ingot.ops.catalog import standard
 from ingot.ops.define import Operator
@@ -26,14 +27,14 @@ from ingot.source.literals import INLINE_ITEMS, elements, float32, is_of_numpy, 
 from ingot.source.numpy_templates import TEMPLATES, Site
 from ingot.source.prelude import written_for
 from ingot.source.program import Program, heading, load_function, returned
-from ingot.source.repeats import is_weight, repeated_blocks
+from ingot.source.repeats import repeated_blocks
 from ingot.source.variables import Variables, identifier
 from ingot.source.weights import Weights
 from ingot.versions.upgrade import upgrade
 
 _RESERVED = frozenset({"Path", "json", "main", "ml_dtypes", "np", "weights", "i", "j", "k", "place"})
-_UNDEFINED_BY_SEED = frozenset(
-    {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
+_UNDEFINED_BY_SEED = (
+    *("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"),
 )
 """Operators that draw random numbers, which no program can draw alike."""
 
@@ -69,7 +70,9 @@ class NumpyStyle:
         if self._refused:
             reasons = [f"{name}: {reason}" for name, reason in self._refused.items()]
             names = ", ".join(self._refused)
-            raise UnsupportedError(f"numpy has no program for {names}", where=reasons, hint="write it in style build")
+            raise UnsupportedError(
+                f"numpy has no program for {names}", where=tuple(reasons), hint="write it in style build"
+            )
         program = Program(heading(self._model, "computed with numpy", self._weights_name if self._weights else None))
         program.add_imports(self._imports())
         if self._weights:
@@ -89,7 +92,7 @@ class NumpyStyle:
         node = nodes[0]
         if not targets:
             return []
-        control = _CONTROL.get(node.op_type) if not node.domain else None
+        control = node.rule_in(_CONTROL)
         if control is not None:
             return control(self, node, [flat(item) for item in inputs], targets, place)
         operator = standard().newest(node.domain, node.op_type)
@@ -181,7 +184,7 @@ class NumpyStyle:
         shown = [flat(item) for item in inputs]
         if node.applies("Constant"):
             return self._constant_node(node)
-        if node.op_type in _UNDEFINED_BY_SEED:
+        if node.applies(*_UNDEFINED_BY_SEED):
             raise UnsupportedError("it draws random numbers")
         names = operator.keywords
         attributes = {**operator.defaults, **{names[key]: item.value for key, item in node.attributes.items()}}
@@ -271,14 +274,14 @@ class NumpyStyle:
         inner.scope.update(zip(others, states, strict=True))
         rows += self._body.statements(graph, inner)
         results = [self._result(value, inner) for value in graph.outputs]
-        rows += [f"{margin}    {name}.append({item})" for name, item in zip(collected, results[1 + count :], strict=True)]
+        rows += [
+            f"{margin}    {name}.append({item})" for name, item in zip(collected, results[1 + count :], strict=True)
+        ]
         carried = ", ".join([going, *states])
         rows += lines(labelled(f"{carried} = ", ", ".join(results[: 1 + count])), place.indent + 4)
         rows.append(f"{margin}    {index} += 1")
         empties = [_empty(value) for value in list(graph.outputs)[1 + count :]]
-        stacked = [
-            f"np.stack({name}) if {name} else {empty}" for name, empty in zip(collected, empties, strict=True)
-        ]
+        stacked = [f"np.stack({name}) if {name} else {empty}" for name, empty in zip(collected, empties, strict=True)]
         finals = [*states, *(f"({item})" if len(states) + len(stacked) > 1 else item for item in stacked)]
         rows.append(f"{margin}{targets} = {', '.join(finals)}")
         return rows
@@ -287,7 +290,7 @@ class NumpyStyle:
         margin = " " * place.indent
         graph = node["body"]
         assert isinstance(graph, Graph)
-        scanned = int(node["num_scan_inputs"])  # type: ignore[call-overload]
+        scanned: int = node.get("num_scan_inputs")
         count = len(graph.inputs) - scanned
         stacked = len(graph.outputs) - count
         axes = node.get("scan_input_axes") or (0,) * scanned
@@ -304,9 +307,7 @@ class NumpyStyle:
         rows.append(f"{margin}for {index} in range({length}):")
         inner = Place(place.scope, place.variables, one_text, place.indent + 4)
         inner.scope.update(zip(list(graph.inputs)[:count], states, strict=True))
-        for value, source, axis, back in zip(
-            list(graph.inputs)[count:], inputs[count:], axes, backwards, strict=True
-        ):
+        for value, source, axis, back in zip(list(graph.inputs)[count:], inputs[count:], axes, backwards, strict=True):
             variable = free(identifier(value.name))
             at = f"{length} - 1 - {index}" if back else index
             rows.append(f"{margin}    {variable} = np.take({source}, {at}, axis={axis})")
@@ -333,7 +334,7 @@ class NumpyStyle:
         index = free("step")
         rows.append(f"{margin}for {index} in range(len({inputs[0]})):")
         for value, source, outer in zip(graph.inputs, inputs, node.inputs, strict=True):
-            is_list = outer is node.inputs[0] or type(outer.type).__name__ == "SequenceType" if outer else False
+            is_list = outer is node.inputs[0] or (outer is not None and isinstance(outer.type, SequenceType))
             inner.scope[value] = f"{source}[{index}]" if is_list else source
         rows += self._body.statements(graph, inner)
         results = [self._result(value, inner) for value in graph.outputs]
@@ -374,13 +375,12 @@ class NumpyStyle:
         return [*rows, *body, *returned(results, 4)]
 
     def _imports(self) -> list[str]:
-        taken = self._bundle.imports
         own = {"import json"} if self._weights.has_strings else set()
         if self._weights:
             own.add("from pathlib import Path")
         if self._weights.has_foreign or self._uses_foreign:
             own.add("import ml_dtypes")
-        everything = {*taken, *own, "import numpy as np"}
+        everything = {*self._bundle.imports, *own, "import numpy as np"}
         third = sorted(row for row in everything if row.split()[1].split(".")[0] in ("numpy", "ml_dtypes"))
         first = sorted((row for row in everything if row not in third), key=lambda row: (row.startswith("from"), row))
         third.sort(key=lambda row: (row.startswith("from"), row))
@@ -394,8 +394,6 @@ def _is_array(expression: Group) -> bool:
 
 def _empty(value: Value) -> str:
     """Nothing of a value, stacked: what a loop that never runs collects."""
-    from ingot.ir.types import TensorType
-
     if not isinstance(value.type, TensorType):
         return "np.zeros(0)"
     shape = ", ".join(str(size) if isinstance(size, int) else "0" for size in value.type.shape or ())
@@ -408,4 +406,3 @@ _CONTROL: dict[str, Callable[[NumpyStyle, Node, Sequence[str], str, Place], list
     "Scan": NumpyStyle._scan,
     "SequenceMap": NumpyStyle._sequence_map,
 }
-_ = is_weight

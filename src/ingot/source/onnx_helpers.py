@@ -11,14 +11,14 @@ def node(op_type, inputs, outputs, *attributes, name="", domain="", overload="",
     for key, value in others.items():
         made.attribute.append(helper.make_attribute(key, value))
     written[-1].append(made)
-    return outputs[0] if len(outputs) == 1 else outputs'''.split("\n")
+    return outputs[0] if len(outputs) == 1 else outputs'''
 
 SUBGRAPH = '''\
 def subgraph(name, inputs, outputs, write, **fields):
     """The graph of the nodes that `write` makes, called with the names of its inputs."""
     written.append([])
     write(*(value.name for value in inputs))
-    return helper.make_graph(written.pop(), name, inputs, outputs, **fields)'''.split("\n")
+    return helper.make_graph(written.pop(), name, inputs, outputs, **fields)'''
 
 _GRAPHS_OF = '''\
 def graphs_of(graph):
@@ -27,7 +27,7 @@ def graphs_of(graph):
     for made in graph.node:
         for attribute in made.attribute:
             for inner in ([attribute.g] if attribute.HasField("g") else []) + list(attribute.graphs):
-                yield from graphs_of(inner)'''.split("\n")
+                yield from graphs_of(inner)'''
 
 _NOTE = '''\
 def note(message, texts):
@@ -35,7 +35,7 @@ def note(message, texts):
     if "doc_string" in texts:
         message.doc_string = texts["doc_string"]
     for key, value in texts.get("metadata", {}).items():
-        message.metadata_props.add(key=key, value=value)'''.split("\n")
+        message.metadata_props.add(key=key, value=value)'''
 
 _ANNOTATE = '''\
 def annotate(model, notes):
@@ -62,6 +62,6 @@ def annotate(model, notes):
     }
     for kind, entries in notes.items():
         for number, texts in entries.items():
-            note(parts[kind][number], texts)'''.split("\n")
+            note(parts[kind][number], texts)'''
 
 ANNOTATE = (_GRAPHS_OF, _NOTE, _ANNOTATE)

@@ -66,12 +66,12 @@ class OnnxStyle:
         for rows in self._tables:
             program.add(*rows)
         program.add("written = [[]]  # the nodes of the graphs that are being written, innermost last")
-        program.add(*NODE, spaced=True)
+        program.add(NODE, spaced=True)
         if self._has_subgraphs:
-            program.add(*SUBGRAPH, spaced=True)
+            program.add(SUBGRAPH, spaced=True)
         if notes:
-            for rows in ANNOTATE:
-                program.add(*rows, spaced=True)
+            for text in ANNOTATE:
+                program.add(text, spaced=True)
         for rows in (*(rows for _, rows in functions), *self._blocks, graph_rows, *making):
             program.add(*rows, spaced=True)
         return program.text()
@@ -90,7 +90,7 @@ class OnnxStyle:
             if by_keyword:
                 arguments.append(labelled(f"{keyword}=", payload))
             else:
-                arguments.append(payload if keyword is None else _made(attribute.name, payload))
+                arguments.append(payload if keyword is None else _attribute_call(attribute.name, payload))
         if node.name:
             arguments.append(f"name={place.text([one.name for one in nodes], 'node')}")
         if node.domain:
@@ -148,9 +148,7 @@ class OnnxStyle:
         if type_ is None:
             return f"onnx.ValueInfoProto(name={quoted(value.name)})"
         if isinstance(type_, TensorType) and not (type_.denotation or type_.axis_denotations) and type_.dtype:
-            return call(
-                "helper.make_tensor_value_info", quoted(value.name), _element(type_.dtype), _shape(type_)
-            )
+            return call("helper.make_tensor_value_info", quoted(value.name), _element(type_.dtype), _shape(type_))
         return call("helper.make_value_info", quoted(value.name), self._type(type_))
 
     # Attributes
@@ -176,7 +174,7 @@ class OnnxStyle:
             kind_name = f"attr_type=onnx.AttributeProto.{kind.name}"
             return None, call("helper.make_attribute", quoted(name), payload, *doc, kind_name)
         if not is_identifier(name) or name in _OF_NODES:
-            return None, _made(name, payload)
+            return None, _attribute_call(name, payload)
         return name, payload
 
     def _payload(self, attribute: Attribute) -> Expression:
@@ -263,8 +261,10 @@ class OnnxStyle:
         ]
 
     def _is_by_name(self, value: Value) -> bool:
-        return isinstance(value.constant, Tensor) and self._weights.has(value.constant) and (
-            self._weights.key(value.constant) == value.name
+        return (
+            isinstance(value.constant, Tensor)
+            and self._weights.has(value.constant)
+            and (self._weights.key(value.constant) == value.name)
         )
 
     def _has_unnamed(self) -> bool:
@@ -288,7 +288,7 @@ class OnnxStyle:
         for item in function.attributes.values():
             if item is not None:
                 keyword, payload = self._attribute(item, place, rows)
-                defaults.append(payload if keyword is None else _made(item.name, payload))
+                defaults.append(payload if keyword is None else _attribute_call(item.name, payload))
         arguments: list[Expression] = [
             quoted(function.domain),
             quoted(function.name),
@@ -330,19 +330,18 @@ class OnnxStyle:
         model, graph = self._model, self._model.graph
         noted = self._noted(notes)
         rows = ["def make_model() -> onnx.ModelProto:", '    """The model, built anew."""']
-        given = [quoted(value.name) for value in graph.inputs if not is_weight(value)]
+        arguments = [quoted(value.name) for value in graph.inputs if not is_weight(value)]
         rows.append("    written[:] = [[]]")
-        rows += lines(call(name, *given), 4)
+        rows += lines(call(name, *arguments), 4)
         parts = self._parts(graph, main=True)
-        made = call("helper.make_graph", "written[0]", quoted(graph.name), *self._signature(graph), *parts)
-        rows += lines(labelled("graph = ", made), 4)
+        graph_call = call("helper.make_graph", "written[0]", quoted(graph.name), *self._signature(graph), *parts)
+        rows += lines(labelled("graph = ", graph_call), 4)
         imports: list[Expression] = [
             call("helper.make_opsetid", quoted(domain), str(version)) for domain, version in model.opset_imports.items()
         ]
         keywords: list[Expression] = [labelled("opset_imports=", listed(imports)), f"ir_version={model.ir_version}"]
-        for field in ("producer_name", "producer_version", "domain", "doc_string"):
-            if getattr(model, field):
-                keywords.append(f"{field}={quoted(getattr(model, field))}")
+        fields = ("producer_name", "producer_version", "domain", "doc_string")
+        keywords += [f"{field}={quoted(getattr(model, field))}" for field in fields if getattr(model, field)]
         if model.model_version:
             keywords.append(f"model_version={model.model_version}")
         if functions:
@@ -394,7 +393,7 @@ def _refuse(model: Model) -> None:
         raise UnsupportedError(f"onnx.helper has no words for {' and '.join(present)}", hint="write it in style build")
 
 
-def _made(name: str, payload: Expression) -> Expression:
+def _attribute_call(name: str, payload: Expression) -> Expression:
     return call("helper.make_attribute", quoted(name), payload)
 
 
@@ -407,5 +406,3 @@ def _shape(type_: TensorType) -> str:
         return "None"
     sizes = [str(size) if size is None or isinstance(size, int) else quoted(str(size)) for size in type_.shape]
     return f"[{', '.join(sizes)}]"
-
-

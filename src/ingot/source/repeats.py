@@ -1,7 +1,7 @@
 """Blocks of a graph that repeat: nodes that follow each other with the same operators, attributes and wiring.
 
-A layer that a model has twelve times is found as twelve instances, whatever its values are called. Weights may differ, in
-shape and value: they are parameters of a block, as are the values that it reads of others.
+A layer that a model has twelve times is recognised as twelve instances, whatever its values are called. Weights may
+differ, in shape and value: they are parameters of a block, as are the values that it reads of others.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterator, Sequence
 from hashlib import blake2b
+from typing import TypeAlias
 
 import numpy as np
 
@@ -29,6 +30,10 @@ _LONGEST = 3000
 
 _LEAST_SAVED = 8
 """Nodes that a block spares a reader at least, to be worth a function."""
+
+
+Numbers: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]
+Flags: TypeAlias = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,32 +60,32 @@ def repeated_blocks(graph: Graph) -> list[Block]:
     codes: dict[Hashable, int] = {}
     signature = np.array([codes.setdefault(_signature(node, place), len(codes)) for place, node in enumerate(nodes)])
     crossings = _crossings(graph, nodes)
-    taken = np.zeros(len(nodes), bool)
+    used = np.zeros(len(nodes), bool)
     blocks: list[Block] = []
     for start, period, count in _candidates(signature):
         end = start + (count + 1) * period
-        if taken[start : min(end, len(nodes))].any():
-            start, end = _free_part(taken, start, min(_region_end(signature, start, period), len(nodes)))
+        if used[start : min(end, len(nodes))].any():
+            start, end = _free_part(used, start, min(_region_end(signature, start, period), len(nodes)))
             if end - start < 2 * period:
                 continue
         else:
             end = _region_end(signature, start, period)
-        places = _instances(nodes, signature, start, end, period, crossings)
-        if places is None or taken[places[0] : places[-1] + period].any():
+        places = _instances(nodes, start, end, period, crossings)
+        if places is None or used[places[0] : places[-1] + period].any():
             continue
-        places = [*places, *_elsewhere(nodes, signature, places, period, taken)]
+        places = [*places, *_elsewhere(nodes, signature, places, period, used)]
         places.sort()
         if period * (len(places) - 1) < _LEAST_SAVED:
             continue
         for place in places:
-            taken[place : place + period] = True
+            used[place : place + period] = True
         blocks.append(_block(nodes, places, period))
     return blocks
 
 
-def _candidates(signature: np.ndarray[tuple[int], np.dtype[np.int64]]) -> list[tuple[int, int, int]]:
+def _candidates(signature: Numbers) -> list[tuple[int, int, int]]:
     """Starts, periods and counts of repetition, those first that spare most nodes."""
-    found: list[tuple[int, int, int, int]] = []
+    candidates: list[tuple[int, int, int, int]] = []
     length = len(signature)
     for period in range(_SHORTEST, min(length // 2, _LONGEST) + 1):
         same = np.concatenate([[False], signature[period:] == signature[:-period], [False]])
@@ -88,19 +93,19 @@ def _candidates(signature: np.ndarray[tuple[int], np.dtype[np.int64]]) -> list[t
         for first, last in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
             count = (last - first) // period
             if count and count * period >= _LEAST_SAVED:
-                found.append((-count * period, period, first, count))
-    return [(first, period, count) for _, period, first, count in sorted(found)]
+                candidates.append((-count * period, period, first, count))
+    return [(first, period, count) for _, period, first, count in sorted(candidates)]
 
 
-def _region_end(signature: np.ndarray[tuple[int], np.dtype[np.int64]], start: int, period: int) -> int:
+def _region_end(signature: Numbers, start: int, period: int) -> int:
     same = signature[start + period :] == signature[start : len(signature) - period]
     stops = np.flatnonzero(~same)
     return start + period + (int(stops[0]) if stops.size else len(same))
 
 
-def _free_part(taken: np.ndarray[tuple[int], np.dtype[np.bool_]], start: int, end: int) -> tuple[int, int]:
-    """The longest stretch between two places of which nothing is taken."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[True], taken[start:end], [True]]).astype(np.int8)))
+def _free_part(used: Flags, start: int, end: int) -> tuple[int, int]:
+    """The longest stretch between two places of which nothing is used."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[True], used[start:end], [True]]).astype(np.int8)))
     stretches = [(int(b - a), start + int(a), start + int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
     _, first, last = max(stretches, default=(0, start, start))
     return first, last
@@ -108,14 +113,12 @@ def _free_part(taken: np.ndarray[tuple[int], np.dtype[np.bool_]], start: int, en
 
 def _instances(
     nodes: Sequence[Node],
-    signature: np.ndarray[tuple[int], np.dtype[np.int64]],
     start: int,
     end: int,
     period: int,
-    crossings: np.ndarray[tuple[int], np.dtype[np.int64]],
+    crossings: Numbers,
 ) -> list[int] | None:
-    """Where the instances in a region begin: cut where fewest values cross, with the same wiring; None if none repeat."""
-    del signature
+    """Where the instances in a region begin: cut where fewest values cross, with equal wiring; None if none repeat."""
     options = []
     most = (end - start) // period
     for offset in range(period):
@@ -137,8 +140,8 @@ def _instances(
 def _mixed_numbers(nodes: Sequence[Node], start: int, period: int) -> int:
     """How badly the names of an instance fit those of the next.
 
-    That is how many numbers beside one it bears where the next bears the number behind, and how many of its names differ
-    in more than numbers.
+    That is how many numbers beside one it bears where the next bears the number behind, and how many of its names
+    differ in more than numbers.
     """
     numbers: set[str] = set()
     odd = 0
@@ -181,15 +184,15 @@ def _longest_alike(nodes: Sequence[Node], places: list[int], period: int) -> lis
 
 def _elsewhere(
     nodes: Sequence[Node],
-    signature: np.ndarray[tuple[int], np.dtype[np.int64]],
+    signature: Numbers,
     places: list[int],
     period: int,
-    taken: np.ndarray[tuple[int], np.dtype[np.bool_]],
+    used: Flags,
 ) -> list[int]:
-    """Where the same block stands besides, in nodes that nothing has taken."""
+    """Where the same block stands besides, in nodes that nothing has used."""
     pattern = signature[places[0] : places[0] + period]
     wiring = _wiring(nodes[places[0] : places[0] + period])
-    busy = taken.copy()
+    busy = used.copy()
     for place in places:
         busy[place : place + period] = True
     more = []
@@ -256,7 +259,7 @@ def is_weight(value: Value) -> bool:
     return value.constant is not None and value.producer is None
 
 
-def _crossings(graph: Graph, nodes: Sequence[Node]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _crossings(graph: Graph, nodes: Sequence[Node]) -> Numbers:
     """For each place between two nodes, how many values computed before it are read behind it."""
     place = {node: index for index, node in enumerate(nodes)}
     steps = np.zeros(len(nodes) + 2, np.int64)

@@ -24,7 +24,7 @@ def common_result_names(model: Model) -> str | None:
 
 
 def follows(nodes: Sequence[Node], pattern: str | None) -> bool:
-    """Whether the results of nodes need no names: they follow the pattern, or there is one that is called as its node."""
+    """Whether the results of nodes need no names: they follow the pattern, or the only one is called as its node."""
     return all(_follows(node, pattern) for node in nodes)
 
 
@@ -33,9 +33,4 @@ def _follows(node: Node, pattern: str | None) -> bool:
         return False
     if pattern is None:
         return len(node.outputs) == 1 and node.output.name == node.name
-    return all(
-        value.name == pattern.format(name=node.name, index=index)
-        for index, value in enumerate(node.outputs)
-    )
-
-
+    return all(value.name == pattern.format(name=node.name, index=index) for index, value in enumerate(node.outputs))

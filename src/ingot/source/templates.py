@@ -1,4 +1,4 @@
-"""Texts of the instances of a block as one template: names that differ in numbers become f-strings of its parameters."""
+"""Texts of a block's instances as one template: names that differ in numbers become f-strings of its parameters."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Templates:
         return list(zip(_PARAMETERS, self._bases, strict=False))
 
     def text(self, texts: Sequence[str], table: str) -> str:
-        """An expression for the text of each instance; what follows no rule goes into a table, under a name like that."""
+        """An expression for the text of each instance; what follows no rule goes into a table, under that name."""
         if len(set(texts)) == 1:
             return quoted(texts[0])
         vectors = _vectors(texts)

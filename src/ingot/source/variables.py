@@ -48,11 +48,13 @@ class Variables:
 
 
 def identifier(text: str) -> str:
-    """An identifier of ASCII letters that reminds of `text`, whatever that is; no keyword, and no name of Python's own."""
+    """An identifier of ASCII letters that reminds of `text`, whatever that is; no keyword, no name of Python's own."""
     words = _NO_WORD.sub("_", text).strip("_")[:48].rstrip("_") or "x"
     if words[0].isdecimal():
         words = f"x{words}"
-    return f"{words}_" if keyword.iskeyword(words) or keyword.issoftkeyword(words) or hasattr(builtins, words) else words
+    return (
+        f"{words}_" if keyword.iskeyword(words) or keyword.issoftkeyword(words) or hasattr(builtins, words) else words
+    )
 
 
 def is_identifier(text: str) -> bool:

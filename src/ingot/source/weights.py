@@ -1,8 +1,8 @@
 """The file of weights beside a program: arrays by key, which numpy alone reads.
 
-A key is the name of an initialiser. `@` and a number stand for what has no name that a file could bear: a constant inside
-of a node, a name with control characters. `|bfloat16` at the end says that the array holds the bits of such elements, which
-numpy has no type for, and `|string` that it holds texts, as JSON.
+A key is the name of an initialiser. `@` and a number stand for what has no name that a file could bear: a constant
+inside of a node, a name with control characters. `|bfloat16` at the end says that the array holds the bits of such
+elements, which numpy has no type for, and `|string` that it holds texts, as JSON.
 """
 
 from __future__ import annotations
@@ -65,7 +65,9 @@ class Weights:
     @property
     def has_foreign(self) -> bool:
         """Whether there are elements of a type that numpy has not."""
-        return any(tensor.dtype is not DType.STRING and not is_of_numpy(tensor.dtype) for tensor in self._arrays.values())
+        return any(
+            tensor.dtype is not DType.STRING and not is_of_numpy(tensor.dtype) for tensor in self._arrays.values()
+        )
 
     def stored(self) -> dict[str, Array]:
         """The arrays as the file holds them, by the names of its entries."""

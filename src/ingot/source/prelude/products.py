@@ -20,7 +20,7 @@ def gemm(
     transB: int = 0,  # noqa: N803
 ) -> Array:
     """`alpha * a @ b + beta * c`, with `a` and `b` transposed if that is asked for."""
-    y = (a.T if transA else a) @ (b.T if transB else b)
+    y: Array = (a.T if transA else a) @ (b.T if transB else b)
     if alpha != 1:
         y = (alpha * y).astype(a.dtype)
     if c is None:
@@ -30,12 +30,11 @@ def gemm(
 
 def matmul(a: Array, b: Array) -> Array:
     """The product of matrices, of 16 bits summed in 32."""
-    return np.matmul(a.astype(np.float32), b.astype(np.float32)).astype(a.dtype)
+    product: Array = np.matmul(a.astype(np.float32), b.astype(np.float32))
+    return product.astype(a.dtype)
 
 
-def matmul_integer(
-    a: Array, b: Array, a_zero_point: Array | None = None, b_zero_point: Array | None = None
-) -> Array:
+def matmul_integer(a: Array, b: Array, a_zero_point: Array | None = None, b_zero_point: Array | None = None) -> Array:
     """The product of two matrices of bytes, each less its zero point: one a row of `a`, one a column of `b`."""
     rows, columns = a.astype(np.int32), b.astype(np.int32)
     if a_zero_point is not None:
@@ -43,7 +42,8 @@ def matmul_integer(
         rows = rows - (points[..., None] if points.ndim == 1 and points.size > 1 else points)
     if b_zero_point is not None:
         columns = columns - b_zero_point.astype(np.int32)
-    return np.matmul(rows, columns)
+    product: Array = np.matmul(rows, columns)
+    return product
 
 
 def qlinear_matmul(
@@ -62,7 +62,8 @@ def qlinear_matmul(
     scale = _by_row(a_scale).astype(np.float64) * b_scale.astype(np.float64) / y_scale.astype(np.float64)
     steps = np.rint(np.matmul(rows, columns) * scale) + y_zero_point.astype(np.float64)
     limits = np.iinfo(y_zero_point.dtype)
-    return np.clip(steps, limits.min, limits.max).astype(y_zero_point.dtype)
+    cut: Array = np.clip(steps, limits.min, limits.max)
+    return cut.astype(y_zero_point.dtype)
 
 
 def _by_row(values: Array) -> Array:

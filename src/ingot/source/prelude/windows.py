@@ -129,7 +129,8 @@ def average_pool(
         counts = sliding_windows(counted, kernel_shape, strides, dilations, more, 0).sum(inside)
     else:
         counts = sliding_windows(counted, kernel_shape, strides, dilations, padding, 0).sum(inside)
-    return windows.sum(inside, dtype=x.dtype) / counts
+    means: Array = windows.sum(inside, dtype=x.dtype) / counts
+    return means
 
 
 __all__ = ["average_pool", "conv", "max_pool"]
