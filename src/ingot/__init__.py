@@ -87,6 +87,8 @@ if TYPE_CHECKING:
     from ingot.convert.to_torch.source import (
         to_torch_source,
     )
+    from ingot.difference.api import diff
+    from ingot.difference.result import Diff
     from ingot.engine_support.check import check_for
     from ingot.infer.check import check
     from ingot.ir.extract import (
@@ -150,6 +152,8 @@ _LATER = {
     "ingot.passes.optimise": "optimise",
     "ingot.quantise.api": "quantize",
     "ingot.repair.apply_rules": "repair",
+    "ingot.difference.api": "diff",
+    "ingot.difference.result": "Diff",
     "ingot.source.api": "to_source",
     "ingot.versions.upgrade": "upgrade",
     "ingot.ops.define": "operator",
@@ -186,6 +190,7 @@ __all__ = [
     "ConvertError",
     "DType",
     "DecodeError",
+    "Diff",
     "ExternalDataError",
     "FallbackWarning",
     "Float4E2M1",
@@ -239,6 +244,7 @@ __all__ = [
     "check_for",
     "convert",
     "decode",
+    "diff",
     "encode",
     "export",
     "extract",

@@ -18,6 +18,7 @@ COMMANDS = {
     "check": "List everything in a model that breaks the standard.",
     "compare": "Compare what two models, or two engines, compute.",
     "convert": "Turn a model of another framework into ONNX, or ONNX into PyTorch.",
+    "diff": "Show in what two models differ, aligned by structure.",
     "downgrade": "Rewrite a model in older operators.",
     "dump": "Show the stages of a model on its way to machine code.",
     "explain": "Say what became of every node of a model.",

@@ -102,12 +102,14 @@ class BuildValues:
         return listed(literals)
 
     def _tensor_attribute(self, tensor: Tensor) -> Expression:
-        plain = not (tensor.name or tensor.doc_string or tensor.metadata)
-        if plain and (literal := elements(tensor)) is None:
+        if tensor.name or tensor.doc_string or tensor.metadata:
+            return self.tensor(tensor, quoted(tensor.name))
+        literal = elements(tensor)
+        if literal is None:
             return f"weights[{quoted(self._weights.key(tensor))}]"
-        if plain and is_of_numpy(tensor.dtype) and tensor.dtype is not DType.STRING:
-            self.used.add("numpy")
-            if tensor.dtype in (DType.INT64, DType.BOOL, DType.FLOAT64) and tensor.size:
-                return call("np.array", literal)
-            return call("np.array", literal, numpy_name(tensor.dtype))
-        return self.tensor(tensor, quoted(tensor.name))
+        if not is_of_numpy(tensor.dtype) or tensor.dtype is DType.STRING:
+            return self.tensor(tensor, None)
+        self.used.add("numpy")
+        if tensor.dtype in (DType.INT64, DType.BOOL, DType.FLOAT64) and tensor.size:
+            return call("np.array", literal)
+        return call("np.array", literal, numpy_name(tensor.dtype))

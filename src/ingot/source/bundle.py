@@ -305,7 +305,7 @@ def _text(module: _Module, definition: Definition, name: str, emitted: str, reso
                 edits.append((*span(node), resolved.encode()))
     in_class = isinstance(definition, ast.ClassDef)
     for part in _evaluated(module, definition):
-        if _is_check(module, part) and not _is_alone(module, definition, part):
+        if isinstance(part, ast.stmt) and _is_check(module, part) and not _is_alone(module, definition, part):
             edits.append((offsets[part.lineno - 1], offsets[part.end_lineno or 1], b""))
         elif isinstance(part, ast.FunctionDef):
             edits.append(_header(part, emitted if part is definition else part.name, offsets))

@@ -11,8 +11,9 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 def softmax(x: Array, *, axis: int = -1) -> Array:
     """Exponentials along an axis, scaled to sum to one; the largest is taken off first, so that none overflows."""
-    exponentials: Array = np.exp(x - x.max(axis=axis, keepdims=True))
-    return exponentials / exponentials.sum(axis=axis, keepdims=True)
+    exponentials = np.exp(x - x.max(axis=axis, keepdims=True))
+    y: Array = exponentials / exponentials.sum(axis=axis, keepdims=True)
+    return y
 
 
 def layer_normalization(
