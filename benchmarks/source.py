@@ -1,6 +1,7 @@
 """Models as programs: which come back equal, and which programs of numpy agree with the standard's expectations.
 
-`python -m benchmarks source` runs all conformance cases and the models of the zoo, and writes `results/source.md`.
+`python -m benchmarks.source [FOLDER]` runs all conformance cases and the models of the zoo, which are in `build/zoo` or
+the folder that is named, and writes `results/source.md`.
 """
 
 from __future__ import annotations
@@ -37,13 +38,13 @@ def main() -> None:
         "|---|---|---|---|---|",
     ]
     differing: list[str] = []
-    for style in ("build", "onnx"):
-        rows.append(_row(f"conformance, style {style}", _equal(models.items(), style, differing)))
+    styles: tuple[Style, ...] = ("build", "onnx")
+    rows += [_row(f"conformance, style {style}", _equal(models.items(), style, differing)) for style in styles]
     refused: Counter[str] = Counter()
     rows.append(_row("conformance, style numpy", _agreeing(cases, models, refused, differing)))
-    zoo = [(path.stem, ingot.load(path)) for path in sorted(FOLDER.glob("*.onnx"))]
-    for style in ("build", "onnx"):
-        rows.append(_row(f"zoo, style {style}", _equal(zoo, style, differing)))
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER
+    zoo = [(path.stem, ingot.load(path)) for path in sorted(folder.glob("*.onnx"))]
+    rows += [_row(f"zoo, style {style}", _equal(zoo, style, differing)) for style in styles]
     rows += ["", "Refused in style numpy: " + (", ".join(f"{n} ({c})" for n, c in refused.most_common()) or "nothing")]
     rows += ["", *(f"- {line}" for line in differing)]
     RESULTS.write_text("\n".join(rows).rstrip() + "\n", encoding="utf-8")
