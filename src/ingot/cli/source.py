@@ -26,7 +26,7 @@ from ingot.source.api import STYLES, to_source
 @click.option("--style", type=click.Choice(STYLES), default="build", help="What the program is written with [build].")
 @loading_options
 def source(model: str, output: str | None, style: str, folder: Path | None, trusted: tuple[Path, ...]) -> None:
-    """Write a model as a Python program.
+    """Write a model as a Python program that builds or computes it.
 
     In style build it builds the same model with ingot, in style onnx with
     onnx.helper, and in style numpy it computes the model with numpy alone.

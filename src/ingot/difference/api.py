@@ -95,12 +95,12 @@ def _paired_values(alignment: Alignment) -> dict[Value, Value]:
             values.setdefault(value, initializers[value.name])
     matched = set(values.values())
     for node, partner in alignment.partner.items():
-        for value, twin in zip(node.inputs, partner.inputs, strict=False):
-            if value is None or twin is None or value in values or twin in matched:
+        for read, other in zip(node.inputs, partner.inputs, strict=False):
+            if read is None or other is None or read in values or other in matched:
                 continue
-            if value.is_initializer and twin.is_initializer:
-                values[value] = twin
-                matched.add(twin)
+            if read.is_initializer and other.is_initializer:
+                values[read] = other
+                matched.add(other)
     return values
 
 
