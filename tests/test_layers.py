@@ -15,7 +15,7 @@ LAYERS = [
     *("version", "dataclass", "errors", "dtypes", "dims", "ir", "format", "builder", "prim", "ops", "infer", "queries"),
     *("versions", "repair", "passes", "engine_support", "lower", "loops", "fuse", "schedule", "cache", "codegen"),
     *("runtime", "providers", "prepare", "compile", "warm_start", "variants", "background", "deploy", "session"),
-    *("feeds", "quantise", "pruning", "convert", "compat", "tools", "view", "cli"),
+    *("feeds", "quantise", "pruning", "convert", "compat", "source", "difference", "tools", "view", "cli"),
 ]
 ROOT = Path(ingot.__file__).parent
 TOP = ("__init__.py", "__main__.py")

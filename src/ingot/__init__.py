@@ -87,6 +87,8 @@ if TYPE_CHECKING:
     from ingot.convert.to_torch.source import (
         to_torch_source,
     )
+    from ingot.difference.api import diff
+    from ingot.difference.result import Diff
     from ingot.engine_support.check import check_for
     from ingot.infer.check import check
     from ingot.ir.extract import (
@@ -125,6 +127,7 @@ if TYPE_CHECKING:
     from ingot.quantise.precision_report import precision_report
     from ingot.repair.apply_rules import repair
     from ingot.session import Cancel, Interrupted, LimitError, RunLimits, Session
+    from ingot.source.api import to_source
     from ingot.versions.upgrade import upgrade
     from ingot.view.api import view
 
@@ -154,6 +157,9 @@ _LATER = {
     "ingot.quantise.api": "quantize",
     "ingot.quantise.precision_report": "precision_report",
     "ingot.repair.apply_rules": "repair",
+    "ingot.difference.api": "diff",
+    "ingot.difference.result": "Diff",
+    "ingot.source.api": "to_source",
     "ingot.versions.upgrade": "upgrade",
     "ingot.view": "view",
     "ingot.ops.define": "operator",
@@ -190,6 +196,7 @@ __all__ = [
     "ConvertError",
     "DType",
     "DecodeError",
+    "Diff",
     "ExternalDataError",
     "FallbackWarning",
     "Float4E2M1",
@@ -243,6 +250,7 @@ __all__ = [
     "check_for",
     "convert",
     "decode",
+    "diff",
     "encode",
     "export",
     "extract",
@@ -270,6 +278,7 @@ __all__ = [
     "set_batch",
     "tensor_sizes",
     "to_onnx",
+    "to_source",
     "to_text",
     "to_torch",
     "to_torch_source",

@@ -1,5 +1,6 @@
 """The builder: a Python function becomes a model, and `op` writes nodes into a graph."""
 
+from ingot.builder.annotate import annotate
 from ingot.builder.annotations import (
     BFloat16,
     Bool,
@@ -35,6 +36,7 @@ from ingot.builder.annotations import (
     UInt32,
     UInt64,
 )
+from ingot.builder.exact import subgraph
 from ingot.builder.functions import LocalFunction, function
 from ingot.builder.insertion import inserting
 from ingot.builder.operators import Operator, Operators, op
@@ -83,9 +85,11 @@ __all__ = [
     "UInt32",
     "UInt64",
     "Var",
+    "annotate",
     "build",
     "function",
     "inserting",
     "ir_version_of",
     "op",
+    "subgraph",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from types import CodeType
 
@@ -37,14 +37,28 @@ class Constants:
             if isinstance(seen, np.ndarray | Tensor | SparseTensor):
                 self._names.setdefault(id(seen), name)
 
+    def declare(self, constants: Mapping[str, Array | Tensor | SparseTensor], scope: Scope) -> None:
+        """Make constants initialisers of the graph of `scope`, in order, under these very names."""
+        for name, constant in constants.items():
+            if isinstance(constant, SparseTensor):
+                tensor: Tensor | SparseTensor = constant
+            else:
+                tensor = (constant if isinstance(constant, Tensor) else as_tensor(np.asarray(constant))).renamed(name)
+            value = scope.graph.add_initializer(scope.trace.named(name), tensor)
+            self._by_identity[id(constant)] = constant, value
+
     def add(self, constant: Array | Tensor | SparseTensor, scope: Scope) -> Value:
         """The value of a constant in the outermost graph of `scope`, the same for the same constant."""
         known = self._by_identity.get(id(constant))
         if known is not None:
             return known[1]
-        stem = self._names.get(id(constant)) or (not isinstance(constant, np.ndarray) and constant.name) or "constant"
-        if isinstance(constant, np.ndarray) and constant.nbytes <= _SMALL:
-            tensor = as_tensor(constant.copy())
+        own = "" if isinstance(constant, np.ndarray) else constant.name
+        noted = "" if own and scope.trace.exact else self._names.get(id(constant))
+        stem = noted or own or "constant"
+        is_written_out = scope.trace.exact and isinstance(constant, Tensor)
+        if is_written_out or (isinstance(constant, np.ndarray) and constant.nbytes <= _SMALL):
+            assert not isinstance(constant, SparseTensor)
+            tensor = constant if isinstance(constant, Tensor) else as_tensor(constant.copy())
             content = tuple(tensor.strings()) if tensor.dtype is DType.STRING else bytes(tensor.raw())
             key = (stem, tensor.dtype, tensor.shape, content)
             if key not in self._by_content:
@@ -57,7 +71,7 @@ class Constants:
     def _make(self, tensor: Tensor | SparseTensor, stem: str, scope: Scope) -> Value:
         base = scope.outermost
         if not self._as_nodes:
-            name = base.trace.fresh_name(stem)
+            name = base.trace.named(stem)
             return base.graph.root.add_initializer(name, tensor.renamed(name) if isinstance(tensor, Tensor) else tensor)
         key = "value" if isinstance(tensor, Tensor) else "sparse_value"
         type_ = tensor.type if isinstance(tensor, Tensor) else None

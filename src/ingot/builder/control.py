@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from ingot.builder.emission import emit
 from ingot.builder.known import any_shape, common, without_axis
@@ -21,7 +21,11 @@ from ingot.ir.value import Value
 _SCAN_SINCE = 9
 
 
-def if_(cond: object, then: Fn | Graph | None, other: Fn | Graph | None, name: str | None) -> Any:
+Outputs: TypeAlias = str | Sequence[str | None] | None
+"""The names of results as the caller gives them; None leaves them to the builder."""
+
+
+def if_(cond: object, then: Fn | Graph | None, other: Fn | Graph | None, outputs: Outputs, name: str | None) -> Any:
     """An If node of two branches that return as many values."""
     if then is None or other is None:
         raise failure("op.If needs both branches", hint="op.If(cond, then=lambda: a, else_=lambda: b)")
@@ -33,10 +37,12 @@ def if_(cond: object, then: Fn | Graph | None, other: Fn | Graph | None, name: s
         raise failure(f"the branches of an If return {len(yes.outputs)} and {len(no.outputs)} values")
     types = [common(a.type, b.type) for a, b in zip(yes.outputs, no.outputs, strict=True)]
     attributes = {"then_branch": yes, "else_branch": no}
-    return _results("If", [test], attributes, types, one, name)
+    return _results("If", [test], attributes, types, one, outputs, name)
 
 
-def loop(trip_count: object, cond: object, init: Sequence[object], body: Fn | Graph, name: str | None) -> Any:
+def loop(
+    trip_count: object, cond: object, init: Sequence[object], body: Fn | Graph, outputs: Outputs, name: str | None
+) -> Any:
     """A Loop node; see op.Loop."""
     scope = current("op.Loop")
     limit = None if trip_count is None else as_value(trip_count, dtype=DType.INT64)
@@ -51,16 +57,18 @@ def loop(trip_count: object, cond: object, init: Sequence[object], body: Fn | Gr
         if test is None:  # may be left out, which not every runtime reads as true
             test = as_value(True)
     inputs = [limit, test, *states]
-    return _results("Loop", inputs, {"body": graph}, types, one, name)
+    return _results("Loop", inputs, {"body": graph}, types, one, outputs, name)
 
 
-def scan(inputs: Sequence[object], body: Fn | Graph, attributes: Mapping[str, object], name: str | None) -> Any:
+def scan(
+    inputs: Sequence[object], body: Fn | Graph, attributes: Mapping[str, object], outputs: Outputs, name: str | None
+) -> Any:
     """A Scan node; see op.Scan."""
     scope = current("op.Scan")
     if isinstance(body, Graph):
         known: list[Type | None] = [None] * len(body.outputs)
         values: list[Value | None] = [None if x is None else as_value(x) for x in inputs]
-        return _results("Scan", values, {"body": body, **attributes}, known, len(known) == 1, name)
+        return _results("Scan", values, {"body": body, **attributes}, known, len(known) == 1, outputs, name)
     if scope.trace.opset < _SCAN_SINCE:
         raise failure(f"a function as the body of Scan needs opset {_SCAN_SINCE}, this is {scope.trace.opset}")
     if len(inputs) != 2:
@@ -79,7 +87,7 @@ def scan(inputs: Sequence[object], body: Fn | Graph, attributes: Mapping[str, ob
         _close(inner, returned)
     types = [any_shape(value.type) for value in inner.graph.outputs]
     attributes = {"body": inner.graph, "num_scan_inputs": len(sliced), **attributes}
-    return _results("Scan", [*states, *sliced], attributes, types, one, name)
+    return _results("Scan", [*states, *sliced], attributes, types, one, outputs, name)
 
 
 def _loop_body(scope: Scope, body: Fn, states: list[Type | None], *, stops: bool) -> tuple[Graph, bool]:
@@ -156,8 +164,10 @@ def _results(
     attributes: Mapping[str, object],
     types: Sequence[Type | None],
     one: bool,
+    outputs: Outputs,
     name: str | None,
 ) -> Any:
-    results = emit(op_type, inputs, attributes, outputs=len(types), types=types, name=name)
+    names = len(types) if outputs is None else outputs
+    results = emit(op_type, inputs, attributes, outputs=names, types=types, name=name)
     values = tuple(Var(value) for value in results)
-    return values[0] if one and len(values) == 1 else values
+    return values[0] if isinstance(outputs, str) or (outputs is None and one and len(values) == 1) else values

@@ -12,7 +12,7 @@ from ingot.builder.operand import AttributeRef, Traced
 from ingot.builder.scope import Scope, Trace, current
 from ingot.dtypes import DType
 from ingot.errors import BuildError, CheckError, InputError
-from ingot.ir.attribute import Attribute
+from ingot.ir.attribute import Attribute, AttributeKind
 from ingot.ir.node import Node
 from ingot.ir.types import Type
 from ingot.ir.value import Value
@@ -23,7 +23,7 @@ def emit(
     inputs: Iterable[Value | None],
     attributes: Mapping[str, object] | None = None,
     *,
-    outputs: int | Sequence[str | None] = 1,
+    outputs: int | str | Sequence[str | None] = 1,
     types: Sequence[Type | None] = (),
     domain: str = "",
     overload: str = "",
@@ -31,19 +31,20 @@ def emit(
     scope: Scope | None = None,
     checked: bool = True,
 ) -> tuple[Value, ...]:
-    """A new node at the current place, and what it computes; `types` are what is known of its outputs.
+    """A new node at the current place, and what it computes; `types` are what is known of its outputs,
+    which an exact build leaves to the user.
 
     BuildError, and no node, for a value that may not be read here, an attribute of no kind, or what the checker says.
     """
     scope = scope or current(f"op.{op_type}")
     trace = scope.trace
     reads = [None if value is None else scope.admit(value) for value in inputs]
-    while reads and reads[-1] is None:
+    while reads and reads[-1] is None and not trace.exact:
         reads.pop()
     converted = [as_attribute(key, value, trace) for key, value in (attributes or {}).items()]
     names = _names(trace, name or op_type.lower() or "value", outputs, fixed=name is not None)
     results = [Value(result) for result in names]
-    for result, type_ in zip(results, types, strict=False):
+    for result, type_ in zip(results, () if trace.exact else types, strict=False):
         result.type = type_
     try:
         node = Node(
@@ -82,7 +83,7 @@ def as_attribute(name: str, value: object, trace: Trace) -> Attribute | None:
         case None:
             return None
         case Attribute():
-            return value
+            return _rounded(value) if trace.exact else value
         case AttributeRef():
             return Attribute(name, kind=value.checked(trace).kind, ref=value.name)
         case Element():
@@ -102,9 +103,19 @@ def as_attribute(name: str, value: object, trace: Trace) -> Attribute | None:
                 hint="op.If, op.Loop and op.Scan take functions; other operators take an ir.Graph",
             )
     try:
-        return Attribute(name, value)
+        attribute = Attribute(name, value)
     except InputError as error:
         raise failure(error.message, hint=error.hint) from None
+    return _rounded(attribute) if trace.exact else attribute
+
+
+def _rounded(attribute: Attribute) -> Attribute:
+    """An attribute as a file holds it: its floats have 32 bits."""
+    if attribute.ref or attribute.kind.element is not AttributeKind.FLOAT:
+        return attribute
+    with np.errstate(over="ignore"):
+        rounded = np.asarray(attribute.value, np.float32).tolist()
+    return attribute.with_value(rounded)
 
 
 def _dtype(name: str, value: object) -> DType:
@@ -114,9 +125,13 @@ def _dtype(name: str, value: object) -> DType:
         raise failure(f"attribute '{name}': {error.message}", hint=error.hint) from None
 
 
-def _names(trace: Trace, stem: str, outputs: int | Sequence[str | None], *, fixed: bool) -> list[str]:
+def _names(trace: Trace, stem: str, outputs: int | str | Sequence[str | None], *, fixed: bool) -> list[str]:
     if isinstance(outputs, int):
+        if fixed and trace.result_names is not None:
+            return [trace.named(trace.result_names.format(name=stem, index=index)) for index in range(outputs)]
         if outputs == 1 or not fixed:
-            return [trace.fresh_name(stem) for _ in range(outputs)]
-        return [trace.fresh_name(f"{stem}_{index}") for index in range(outputs)]
-    return [trace.fresh_name(output) if output else "" for output in outputs]
+            return [trace.named(stem) if fixed else trace.fresh_name(stem) for _ in range(outputs)]
+        return [trace.named(f"{stem}_{index}") for index in range(outputs)]
+    if isinstance(outputs, str):
+        return [trace.named(outputs)]
+    return [trace.named(output) if output else "" for output in outputs]

@@ -11,7 +11,8 @@ import numpy as np
 
 from ingot.builder.annotations import as_type
 from ingot.builder.constants import Constants
-from ingot.builder.emission import emit
+from ingot.builder.emission import as_attribute, emit
+from ingot.builder.exact import declare_types, return_exactly
 from ingot.builder.literals import as_value
 from ingot.builder.location import definition, failure, user_frame
 from ingot.builder.names import Names
@@ -38,7 +39,10 @@ class LocalFunction:
     nothing of its caller but these.
     """
 
-    __slots__ = ("_attributes", "_fn", "_frame", "_inputs", "_opset", "_opsets", "_optional", "_outputs", "id")
+    __slots__ = (
+        *("_attributes", "_doc_string", "_fn", "_frame", "_input_names", "_inputs", "_opset", "_opsets"),
+        *("_optional", "_outputs", "_value_types", "id"),
+    )
 
     def __init__(
         self,
@@ -48,6 +52,10 @@ class LocalFunction:
         opsets: Mapping[str, int],
         outputs: Sequence[str] | None,
         frame: FrameType | None,
+        input_names: Sequence[str] | None = None,
+        attributes: Mapping[str, Attribute | None] | None = None,
+        doc_string: str | None = None,
+        value_types: Mapping[str, object] | None = None,
     ) -> None:
         self._fn = fn
         self.id = id
@@ -57,9 +65,14 @@ class LocalFunction:
         self._frame = frame
         self._inputs: dict[str, Type | None] = {}
         self._optional: set[str] = set()
-        self._attributes: dict[str, tuple[AttributeKind, Attribute | None]] = {}
+        self._attributes: dict[str, tuple[AttributeKind | None, Attribute | None]] = {}
+        self._input_names = input_names
+        self._doc_string = doc_string
+        self._value_types = value_types or {}
         for name, parameter in signature_of(fn).items():
             self._take(name, parameter)
+        for name, default in (attributes or {}).items():
+            self._attributes[name] = (None if default is None else default.kind), default
 
     def __call__(self, *inputs: object, **attributes: object) -> Any:
         """What the function computes of `inputs`: one value, or a tuple of several."""
@@ -143,6 +156,7 @@ class LocalFunction:
     def _argument(self, name: str, value: object, trace: Trace) -> Attribute:
         kind = self._attributes[name][0]
         if isinstance(value, AttributeRef):
+            kind = value.kind if kind is None else kind
             if value.checked(trace).kind is not kind:
                 raise failure(f"attribute '{name}' is {kind.name.lower()}, '{value.name}' {value.kind.name.lower()}")
             return Attribute(name, kind=kind, ref=value.name)
@@ -163,9 +177,13 @@ class LocalFunction:
             trace.functions[self.id] = function
         return trace.functions[self.id]
 
+    def add_to(self, trace: Trace) -> None:
+        """Make it a function of the model that `trace` builds, whether or not it is called."""
+        self._function_in(trace)
+
     def _traced(self, caller: Trace) -> Function:
         graph = Graph(name=self.id.name)
-        imports = {"": self._opset or caller.opset, **self._opsets}
+        imports = dict(self._opsets) if caller.exact else {"": self._opset or caller.opset, **self._opsets}
         trace = Trace(
             graph,
             imports,
@@ -175,23 +193,40 @@ class LocalFunction:
             defaults={**caller.defaults, **caller.opsets},
             check=caller.check,
             locations=caller.locations,
+            exact=caller.exact,
+            result_names=caller.result_names,
         )
         trace.sources = caller.sources
         trace.calls = (*caller.calls, self.id)
         trace.constants.note_names(self._fn)
-        graph.inputs.extend(Value(trace.fresh_name(name), type_) for name, type_ in self._inputs.items())
-        refs = {name: AttributeRef(name, kind, trace) for name, (kind, _) in self._attributes.items()}
+        names = self._input_names or list(self._inputs)
+        graph.inputs.extend(
+            Value(trace.named(name), type_) for name, type_ in zip(names, self._inputs.values(), strict=True)
+        )
+        parameters = signature_of(self._fn)
+        refs = {
+            name: AttributeRef(name, kind, trace)
+            for name, (kind, _) in self._attributes.items()
+            if kind is not None and name in parameters
+        }
         with opened(Scope(trace, graph)) as scope:
             result = self._fn(*(Var(value) for value in graph.inputs), **refs)
-            close(self._fn, result, scope, self._outputs, declared_results(self._fn, self._frame))
+            if caller.exact:
+                return_exactly(self._fn, result, scope, self._outputs)
+                declare_types(self._fn, graph, self._value_types)
+            else:
+                close(self._fn, result, scope, self._outputs, declared_results(self._fn, self._frame))
         return Function(
             self.id.domain,
             self.id.name,
             graph,
             overload=self.id.overload,
-            attributes={name: default for name, (_, default) in self._attributes.items()},
+            attributes={
+                name: None if default is None else as_attribute(name, default, trace)
+                for name, (_, default) in self._attributes.items()
+            },
             opset_imports=imports,
-            doc_string=inspect.cleandoc(self._fn.__doc__ or ""),
+            doc_string=inspect.cleandoc(self._fn.__doc__ or "") if self._doc_string is None else self._doc_string,
         )
 
 
@@ -206,6 +241,10 @@ def function(
     name: str | None = ...,
     overload: str = ...,
     outputs: Sequence[str] | None = ...,
+    input_names: Sequence[str] | None = ...,
+    attributes: Mapping[str, Attribute | None] | None = ...,
+    doc_string: str | None = ...,
+    value_types: Mapping[str, object] | None = ...,
 ) -> Callable[[Fn], LocalFunction]: ...
 def function(
     fn: Fn | None = None,
@@ -217,11 +256,17 @@ def function(
     name: str | None = None,
     overload: str = "",
     outputs: Sequence[str] | None = None,
+    input_names: Sequence[str] | None = None,
+    attributes: Mapping[str, Attribute | None] | None = None,
+    doc_string: str | None = None,
+    value_types: Mapping[str, object] | None = None,
 ) -> LocalFunction | Callable[[Fn], LocalFunction]:
     """A function that models may call as the operator `domain.name`; see LocalFunction.
 
     Without `opset` and `opsets` it speaks those of the model it is called in. `overload` distinguishes functions of one
-    name, `outputs` names the results.
+    name, `outputs` names the results. `input_names` names the inputs where parameters cannot, and `attributes` declares
+    attributes that are no parameters, each with its default or None. `doc_string` replaces the docstring. In an exact
+    build `opsets` are all that it imports, the standard operators too, and `value_types` are types of values by name.
     """
     frame = user_frame()
     imports = OpsetImports(opsets or {})
@@ -231,7 +276,7 @@ def function(
         if not name and not own.isidentifier():
             raise BuildError("a function of a model needs a name", where=definition(fn), hint="give name=")
         id = FunctionId(canonical(domain), name or own, overload)
-        return LocalFunction(fn, id, opset, imports, outputs, frame)
+        return LocalFunction(fn, id, opset, imports, outputs, frame, input_names, attributes, doc_string, value_types)
 
     return decorate if fn is None else decorate(fn)
 

@@ -23,13 +23,14 @@ def inserting(
     model: Model | None = None,
     check: Checker | None = None,
     locations: bool = False,
+    exact: bool = False,
 ) -> AbstractContextManager[list[Node]]:
     """While it is open, `op` puts nodes, in order, before or after a node, or at the end of a graph.
 
     It gives the list of the nodes made so far. `op` takes the graph's own `ir.Value`s, and `var.value` is the new one
     to wire in. Constants become initialisers of the outermost graph, Constant nodes in a function; domains used are
     imported; a function that the model already has under the name of one called is taken as it is. `model` is needed
-    only to call a `@function` inside a function of the model.
+    only to call a `@function` inside a function of the model. `exact` leaves names as they are written (see `build`).
     """
     anchors = [anchor for anchor in (before, after) if anchor is not None]
     if len(anchors) + (at_end_of is not None) != 1:
@@ -48,6 +49,7 @@ def inserting(
         defaults=_imports(home),
         check=check,
         locations=locations,
+        exact=exact,
     )
     return _inserting(trace, graph, before, after)
 

@@ -24,6 +24,11 @@ class Names:
         self._used.add(name)
         return name
 
+    def note(self, name: str) -> str:
+        """`name`, taken from now on, whether or not it was."""
+        self._used.add(name)
+        return name
+
     def take(self, graph: Graph) -> None:
         """Note every name in `graph` and the graphs inside as taken."""
         for inner in nested_graphs(graph):

@@ -67,6 +67,12 @@ def declared_results(fn: Fn, frame: FrameType | None) -> Declared:
     return Declared([_result_type(fn, annotation)])
 
 
+def declared_outputs(fn: Fn, outputs: Mapping[str, object]) -> Declared:
+    """What a mapping of names to types declares of results; None for a type that is left open."""
+    types = [None if annotation is None else _result_type(fn, annotation) for annotation in outputs.values()]
+    return Declared(types, list(outputs))
+
+
 def close(fn: Fn, result: object, scope: Scope, names: Sequence[str] | None, declared: Declared) -> None:
     """Make what `fn` returned the outputs of the graph of `scope`, under `names` and of the `declared` types."""
     types = list(declared.types)

@@ -34,10 +34,12 @@ class Trace:
         "check",
         "constants",
         "defaults",
+        "exact",
         "functions",
         "locations",
         "names",
         "opsets",
+        "result_names",
         "root",
         "sources",
     )
@@ -53,11 +55,14 @@ class Trace:
         defaults: Mapping[str, int] | None = None,
         check: Checker | None = None,
         locations: bool = False,
+        exact: bool = False,
+        result_names: str | None = None,
     ) -> None:
         """A trace into `root`; `opsets` grows with the domains used, with the versions of `defaults` where it has them.
 
         `names` gives names to values; None leaves it to the graph. `functions` takes what is called; None where there
-        is no model to hold it.
+        is no model to hold it. `exact` leaves everything as it is written, and
+        `result_names` is how results of named nodes are called: see `build`.
         """
         self.root = root
         self.opsets = opsets
@@ -68,6 +73,8 @@ class Trace:
         self.defaults = defaults or {}
         self.check = check
         self.locations = locations
+        self.exact = exact
+        self.result_names = result_names
         self.bodies: set[Graph] = set()
         self.calls: tuple[FunctionId, ...] = ()
 
@@ -81,6 +88,12 @@ class Trace:
         if domain not in self.opsets:
             version = self.defaults.get(domain)
             self.opsets[domain] = domain_version_of(domain, self.opset) if version is None else version
+
+    def named(self, name: str) -> str:
+        """The name of a value that the user calls `name`: that, with a number where it is taken, unless exact."""
+        if not self.exact:
+            return self.fresh_name(name)
+        return name if self.names is None else self.names.note(name)
 
     def fresh_name(self, stem: str) -> str:
         """A name no value of the whole trace has."""

@@ -10,11 +10,13 @@ from typing import Any, overload
 import numpy as np
 
 from ingot.builder.constants import Constants
+from ingot.builder.exact import declare_types, trace_exactly
+from ingot.builder.functions import LocalFunction
 from ingot.builder.literals import as_array
 from ingot.builder.location import definition, failure, user_frame
 from ingot.builder.names import Names
 from ingot.builder.parameters import EMPTY, Fn, Input, model_inputs
-from ingot.builder.results import close, declared_results
+from ingot.builder.results import close, declared_outputs, declared_results
 from ingot.builder.scope import Checker, Scope, Trace, opened
 from ingot.builder.variable import Var
 from ingot.builder.versions import INITIALIZERS_ALONE_SINCE, OPSET, ir_version_of
@@ -37,12 +39,17 @@ def build(
     opset: int = ...,
     opsets: Mapping[str, int] | None = ...,
     inputs: Mapping[str, object] | None = ...,
-    outputs: Sequence[str] | None = ...,
+    outputs: Sequence[str] | Mapping[str, object] | None = ...,
     name: str | None = ...,
     doc_string: str | None = ...,
     ir_version: int | None = ...,
     check: Checker | None = ...,
     locations: bool = ...,
+    initializers: Mapping[str, Any] | None = ...,
+    functions: Sequence[LocalFunction] = ...,
+    value_types: Mapping[str, object] | None = ...,
+    result_names: str | None = ...,
+    exact: bool = ...,
 ) -> Model: ...
 @overload
 def build(
@@ -50,12 +57,17 @@ def build(
     opset: int = ...,
     opsets: Mapping[str, int] | None = ...,
     inputs: Mapping[str, object] | None = ...,
-    outputs: Sequence[str] | None = ...,
+    outputs: Sequence[str] | Mapping[str, object] | None = ...,
     name: str | None = ...,
     doc_string: str | None = ...,
     ir_version: int | None = ...,
     check: Checker | None = ...,
     locations: bool = ...,
+    initializers: Mapping[str, Any] | None = ...,
+    functions: Sequence[LocalFunction] = ...,
+    value_types: Mapping[str, object] | None = ...,
+    result_names: str | None = ...,
+    exact: bool = ...,
 ) -> Callable[[Fn], Model]: ...
 def build(
     fn: Fn | None = None,
@@ -64,20 +76,32 @@ def build(
     opset: int = OPSET,
     opsets: Mapping[str, int] | None = None,
     inputs: Mapping[str, object] | None = None,
-    outputs: Sequence[str] | None = None,
+    outputs: Sequence[str] | Mapping[str, object] | None = None,
     name: str | None = None,
     doc_string: str | None = None,
     ir_version: int | None = None,
     check: Checker | None = None,
     locations: bool = False,
+    initializers: Mapping[str, Any] | None = None,
+    functions: Sequence[LocalFunction] = (),
+    value_types: Mapping[str, object] | None = None,
+    result_names: str | None = None,
+    exact: bool = False,
 ) -> Model | Callable[[Fn], Model]:
     """The model that `fn` writes when it is run: as a decorator, or as a call with the types of the inputs.
 
     `types` and `inputs` (by name) type the parameters, before their annotations. `opset` is the version of the
     standard operators; `opsets` has those of other domains, and a domain used without being there gets version 1 (the
-    one released with `opset`, if it is ONNX's own). `outputs` names the results, `name` and `doc_string` replace
-    those of `fn`, and `ir_version` the one released with `opset`. `check` is called with each node as it is made.
-    `locations` notes each node's `file:line` in its metadata.
+    one released with `opset`, if it is ONNX's own). `outputs` names the results, or is their types by name; `name` and
+    `doc_string` replace those of `fn`, and `ir_version` the one released with `opset`. `check` is called with each node
+    as it is made. `locations` notes each node's `file:line` in its metadata. `initializers` are made before `fn` runs,
+    in their order and under these names: where `fn` reads one of these arrays, it reads that initialiser.
+    `functions` are in the model even if nobody calls them. `value_types` are types of values by name. `result_names` is
+    how results are called that have no name of their own, after their node: `"{name}_output_{index}"`.
+
+    `exact` is for a program that states everything: names stay as they are written, `inputs` are the types of the
+    parameters by the names of the graph's inputs, omitted inputs at the end of a node stay, results are returned
+    without an Identity, inputs may have no type, and floats of attributes are rounded to the 32 bits that a file holds.
 
     BuildError, showing the line of `fn`, for what a model cannot express.
     """
@@ -87,7 +111,7 @@ def build(
     frame = user_frame()
 
     def decorate(fn: Fn) -> Model:
-        graph = Graph(name=name or _name_of(fn))
+        graph = Graph(name=_name_of(fn) if name is None or (not name and not exact) else name)
         trace = Trace(
             graph,
             imports.copy(),
@@ -96,15 +120,29 @@ def build(
             functions={},
             check=check,
             locations=locations,
+            exact=exact,
+            result_names=result_names,
         )
-        _trace(fn, trace, model_inputs(fn, types, inputs or {}, frame), outputs, frame)
+        for local in functions:
+            local.add_to(trace)
+        with opened(Scope(trace, graph)) as scope:
+            trace.constants.declare(initializers or {}, scope)
+        if exact:
+            trace_exactly(fn, trace, inputs or {}, outputs)
+        else:
+            _trace(fn, trace, model_inputs(fn, types, inputs or {}, frame), outputs, frame)
+        declare_types(fn, graph, value_types or {})
         return _model(fn, trace, ir_version, _doc_of(fn) if doc_string is None else doc_string)
 
     return decorate if fn is None else decorate(fn)
 
 
 def _trace(
-    fn: Fn, trace: Trace, inputs: Sequence[Input], outputs: Sequence[str] | None, frame: FrameType | None
+    fn: Fn,
+    trace: Trace,
+    inputs: Sequence[Input],
+    outputs: Sequence[str] | Mapping[str, object] | None,
+    frame: FrameType | None,
 ) -> None:
     graph = trace.root
     positional: list[Any] = []
@@ -124,7 +162,11 @@ def _trace(
                 keywords[parameter.name] = argument
             else:
                 positional.append(argument)
-        close(fn, fn(*positional, **keywords), scope, outputs, declared_results(fn, frame))
+        declared = declared_results(fn, frame)
+        if isinstance(outputs, Mapping):
+            declared = declared_outputs(fn, outputs)
+            outputs = None
+        close(fn, fn(*positional, **keywords), scope, outputs, declared)
 
 
 def _graph_input(fn: Fn, input_: Input) -> Value:
@@ -164,7 +206,7 @@ def _model(fn: Fn, trace: Trace, ir_version: int | None, doc_string: str) -> Mod
     if ir_version is None:
         overloads = any(function.overload for function in functions.values())
         ir_version = ir_version_of(trace.opset, functions=bool(functions), overloads=overloads)
-    if ir_version < INITIALIZERS_ALONE_SINCE:
+    if ir_version < INITIALIZERS_ALONE_SINCE and not trace.exact:
         graph.inputs.extend(value for value in graph.initializers.values() if not value.is_input)
     model = Model(
         graph,

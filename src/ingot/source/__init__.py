@@ -1,0 +1,1 @@
+"""Models as Python programs that build or compute them."""
