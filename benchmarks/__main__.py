@@ -16,6 +16,7 @@ from benchmarks import (
     operators,
     packages,
     patterns,
+    precisions,
     recurrent,
     speed,
     zoo,
@@ -47,6 +48,7 @@ def main(arguments: list[str]) -> int:
         "packages": packages.table,
         "recurrent": lambda: recurrent.table(options.threads),
         "patterns": lambda: patterns.table(options.only, options.threads),
+        "precisions": lambda: precisions.table(options.zoo),
         "zoo": lambda: speed.table(folder=options.zoo),
         "first_start": lambda: first_start.table(options.zoo),
     }

@@ -29,6 +29,7 @@ COMMANDS = {
     "meta": "Read and change what a model says about itself.",
     "ops": "Look up an operator, or search among all of them.",
     "optimize": "Make a model smaller and faster.",
+    "precision": "Measure what running products in fewer bits costs, layer by layer.",
     "profile": "Measure how long each kernel of a model takes.",
     "quantize": "Make a model smaller and faster with numbers of fewer bits.",
     "run": "Run a model on files or random inputs.",

@@ -27,7 +27,7 @@ from ingot.ops.control.regions import Regions
 from ingot.ops.define import Operator
 from ingot.ops.facts import Fact
 from ingot.ops.limit import dense
-from ingot.prim.functions import ELEMENTS, STORED
+from ingot.prim.functions import ELEMENTS, NARROW_FLOATS, STORED
 from ingot.prim.guard import Guard
 from ingot.prim.make import cast, constant, reshape
 from ingot.prim.make import count as elements_of
@@ -48,8 +48,6 @@ from ingot.prim.tensor import (
 
 _MOST_READ = 32
 """Elements of a tensor that are read as sizes: those of a shape, and of the lengths of a Split."""
-
-_HALVES = (DType.FLOAT16, DType.BFLOAT16)
 
 
 def lower_graph(
@@ -281,7 +279,7 @@ def lower_node(
             raise Refused("an input of unknown rank")
     if not operator.takes("lower", "regions"):
         inputs = [
-            cast(tensor, DType.FLOAT32) if tensor is not None and tensor.dtype in _HALVES else tensor
+            cast(tensor, DType.FLOAT32) if tensor is not None and tensor.dtype in NARROW_FLOATS else tensor
             for tensor in inputs
         ]
     arguments = {**operator.defaults, **keywords(operator, node)}
