@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import ingot
+from ingot.dtypes import Array
 from ingot.loops.ir import Attention, kernels_in
 
 HEAD = '<ir_version: 11, opset_import: ["" : 24]> g '
@@ -40,7 +41,7 @@ def test_attention_of_four_axes_is_one_kernel(mask: str) -> None:
     inputs = f"float[2, 3, 7, 8] q, float[2, 3, 9, 8] k, float[2, 3, 9, 5] v{mask}"
     model = ingot.parse_model(HEAD + f"({inputs}) => (y) {{ y = Attention (q, k, v{', mask' if mask else ''}) }}")
     draw = np.random.default_rng(2)
-    feeds = {
+    feeds: dict[str, Array] = {
         name: draw.standard_normal(shape).astype(np.float32)
         for name, shape in (("q", (2, 3, 7, 8)), ("k", (2, 3, 9, 8)), ("v", (2, 3, 9, 5)))
     }
