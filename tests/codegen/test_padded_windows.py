@@ -56,3 +56,18 @@ def test_large_windows_are_reduced_along_one_axis_after_another(kernel: Any, ker
     *_, session = _results(f"y = MaxPool <kernel_shape = {kernel}> (x)", "float", x)
     assert session.compiled is not None
     assert len(list(kernels_in(session.compiled.scheduled.steps))) == kernels
+
+
+@pytest.mark.parametrize("stride", [2, 3, 4])
+@pytest.mark.parametrize("side", [5, 31, 33, 67])
+def test_windows_that_move_by_several_elements_over_padding_are_those_of_the_reference(side: int, stride: int) -> None:
+    x = np.random.default_rng(stride).standard_normal((1, 3, side, side)).astype(np.float32)
+    for kernel in (3, 5):
+        window = f"kernel_shape = [{kernel}, {kernel}], pads = {[kernel // 2] * 4}, strides = [{stride}, {stride}]"
+        body = f"y = MaxPool <{window}> (x)"
+        compiled, expected, _ = _results(body, "float", x)
+        assert compiled.tolist() == expected.tolist()
+        compiled, expected, session = _results(body.replace("Max", "Average"), "float", x)
+        np.testing.assert_allclose(compiled, expected, 1e-5, 1e-6)
+        assert session.compiled is not None
+        assert len(list(kernels_in(session.compiled.scheduled.steps))) == 1

@@ -45,11 +45,12 @@ def attention_in(
     if second.dtype not in (DType.FLOAT32, DType.FLOAT64) or is_constant(second.rhs):
         return None
     shares, sound = _without_nans(second.lhs)
-    divided = _arguments(shares, "divide")
+    divided = _divided(shares)
     if divided is None:
         return None
-    weights, (total, seen) = divided[0], _guarded(_one(divided[1]), 0.0, 1.0)
-    less = _arguments(_first(_arguments(weights, "exp")), "subtract")
+    weights, (total, seen) = divided[0], _guarded(divided[1], 0.0, 1.0)
+    exponent = _arguments(weights, "exp") or _arguments(weights, "exp_nonpositive")
+    less = _arguments(_first(exponent), "subtract")
     if less is None or not isinstance(total, Reduce) or total.function != "add" or total.x is not weights:
         return None
     scores, (greatest, shifted) = less[0], _guarded(_one(less[1]), -np.inf, 0.0)
@@ -119,6 +120,17 @@ def _without_nans(tensor: Tensor) -> tuple[Tensor, bool]:
     if chosen is None or asked is None or asked[0] is not chosen[2] or _number(chosen[1]) != 0:
         return tensor, False
     return chosen[2], True
+
+
+def _divided(tensor: Tensor) -> tuple[Tensor, Tensor] | None:
+    """`x` and `y` for `x / y` or `x * (1 / y)`, `y` before it is broadcast along a row; else None."""
+    quotient, product = _arguments(tensor, "divide"), _arguments(tensor, "multiply")
+    if quotient is not None:
+        return quotient[0], _one(quotient[1])
+    reciprocal = None if product is None else _arguments(_one(product[1]), "divide")
+    if product is None or reciprocal is None or _number(reciprocal[0]) != 1:
+        return None
+    return product[0], reciprocal[1]
 
 
 def _guarded(tensor: Tensor, unless: float, other: float) -> tuple[Tensor, bool]:

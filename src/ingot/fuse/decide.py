@@ -112,6 +112,10 @@ class _Deciding:
             case _ if self._is_known(tensor):
                 self.memory.allocate(tensor, self.memory.name("c"))
                 self.known.append(tensor)
+            case Reshape() if self._is_stored_alike(tensor):
+                self.memory.put(
+                    tensor, Placed(self.memory.buffer(tensor.x), c_strides(tensor.shape)), range(tensor.rank)
+                )
             case _:
                 self._compute(tensor)
 
@@ -182,6 +186,16 @@ class _Deciding:
         others = [reader for reader in self.uses.readers_of(source) if reader is not tensor and reader in results]
         moves = isinstance(source, RegionResult) and isinstance(source.region, Repeat) and not source.is_rows
         return not moves and tensor in results and source not in results and not others
+
+    def _is_stored_alike(self, tensor: Reshape) -> bool:
+        """Store the contraction that a result is a reshape of; whether its memory can be that of the result."""
+        source = tensor.x
+        if source not in self.chains or source not in self.stored or not self._is_same_memory(tensor):
+            return False
+        if self.uses.placements[source] != self.uses.placements[tensor] or source in self.choice.states:
+            return False
+        self._store(source)
+        return self.memory.placed[source].strides == c_strides(source.shape)
 
     def _is_known(self, tensor: Tensor) -> bool:
         """Whether a tensor is folded when the model is compiled: constant, not too large, no result and no state."""

@@ -111,7 +111,8 @@ def _shift_right(a: Array, b: Array) -> Array:
 def _table() -> dict[str, Function]:
     one: dict[str, Callable[..., Array]] = {
         "negate": np.negative, "absolute": np.abs, "not": np.logical_not, "invert": np.invert, "sqrt": np.sqrt,
-        "exp": np.exp, "log": np.log, "expm1": np.expm1, "log1p": np.log1p, "tanh": np.tanh, "erf": _erf,
+        "exp": np.exp, "exp_nonpositive": np.exp, "log": np.log, "expm1": np.expm1, "log1p": np.log1p, "tanh": np.tanh,
+        "erf": _erf,
         "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan,
         "sinh": np.sinh, "cosh": np.cosh, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
         "floor": np.floor, "ceil": np.ceil, "round": np.rint, "truncate": np.trunc,

@@ -142,6 +142,7 @@ _ONE: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "absolute": lambda x, _: _sign(x),
     "sqrt": lambda _, y: 0.5 / y,
     "exp": lambda _, y: y,
+    "exp_nonpositive": lambda _, y: y,
     "expm1": lambda _, y: y + 1.0,
     "log": lambda x, _: 1.0 / x,
     "log1p": lambda x, _: 1.0 / (1.0 + x),

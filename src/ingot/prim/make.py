@@ -119,9 +119,14 @@ def reshape(x: Tensor, shape: Sequence[Dim]) -> Tensor:
 
 
 def _other_rows(x: Contract, sizes: Sizes) -> Tensor | None:
-    """A reshape of a contraction's rows alone, as a contraction of a reshaped left operand; None for any other."""
+    """A reshape of a contraction's rows alone, as a contraction of a reshaped left operand; None for any other.
+
+    Nor of a stack whose left operand is computed elementwise: weights of an attention keep the axes of their scores.
+    """
     left, right, result = x.labels
     both = [name for name in result if name in left and name in right]
+    if both and isinstance(x.lhs, Map):
+        return None
     columns = [name for name in result if name not in left]
     end = len(sizes) - len(columns)
     if not columns or end <= len(both) or sizes[: len(both)] != x.shape[: len(both)]:

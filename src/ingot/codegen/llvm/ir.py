@@ -305,7 +305,7 @@ class GlobalVariable(Value):
 class Module:
     """Functions and what is global to them, by name."""
 
-    __slots__ = ("fma", "globals", "half", "name", "triple", "weights")
+    __slots__ = ("fma", "globals", "half", "name", "triple", "vector", "weights")
 
     def __init__(self, name: str = "") -> None:
         self.name = name
@@ -314,6 +314,8 @@ class Module:
         """Whether the machine has an instruction that multiplies and adds, rounding once."""
         self.half = True
         """Whether it has instructions for float16."""
+        self.vector = 0
+        """The bytes of its registers for vectors; 0 where that is not known."""
         self.globals: dict[str, Function | GlobalVariable] = {}
         self.weights: dict[tuple[int, int], int] = {}
         """How likely the arms of branches are, numbered."""

@@ -49,7 +49,7 @@ def emit(kernel: Kernel, target: Target) -> Emitted:
     -1, it only returns the best number of pieces, for as many threads as `pieces` says.
     """
     module = ir.Module(ENTRY)
-    module.triple, module.fma, module.half = target.triple, target.fma, target.half
+    module.triple, module.fma, module.half, module.vector = target.triple, target.fma, target.half, target.vector
     buffers = kernel.buffers
     sizes: dict[Dim, int] = {}
     body = _body(module, kernel, buffers, target, sizes)

@@ -185,7 +185,7 @@ class Loops(Vectors):
                 neutral = identity(statement.function, cell.dtype).item()
                 value = self.b.select(self._lane.mask, value, scalars.number(cell.dtype, neutral, cell.lanes))
         before = self._fetched(cell)
-        after = scalars.apply(self.b, statement.function, cell.dtype, [before, value])
+        after = scalars.combined(self.b, statement.function, cell.dtype, [before, value])
         self.b.store(self._stored(after, cell.dtype), cell.pointer)
 
     def _fuses(self, statement: Update, cell: Cell) -> bool:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from ingot.codegen.llvm import ir, scalars
 from ingot.codegen.llvm.builder import Builder
@@ -141,6 +141,8 @@ class Memory(Lanes, ABC):
             if address is not None:
                 return self._computed(self._lanes_at(address, value, along), value.dtype)
         pointer = self.frame.buffers[value.buffer]
+        if value.where and (padded := self._padded_apart(value, pointer)) is not None:
+            return self._computed(padded, value.dtype)
         inside = self._inside(value.where) if value.where else None
         if self._varying(value.index) is None and (inside is None or count_of(inside) == 1):
             address = b.gep(pointer, [self._base(value.index)], source_etype=kind)
@@ -282,27 +284,50 @@ class Memory(Lanes, ABC):
         Nothing before the first lane or behind the last is read, and with a mask nothing of other lanes either.
         """
         b, whole, lanes = self.b, fill.type, count_of(fill)
-        starts = [*(number * lanes for number in range(apart - 1)), (lanes - 1) * (apart - 1)]
-        owners = [min(lane * apart // lanes, apart - 1) for lane in range(lanes)]
-        result: ir.Value | None = None
-        for number, start in enumerate(starts):
-            own = {lane * apart - start: lane for lane in range(lanes) if owners[lane] == number}
+
+        def piece(start: int) -> ir.Value:
             place = b.gep(address, [I64(start)], source_etype=stored(dtype))
             if mask is None:
                 contiguous = b.load(place, typ=whole)
                 contiguous.align = width(dtype)
-                piece: ir.Value = contiguous
-            else:
-                active = _shuffled(b, mask, ir.Constant(mask.type, None), [own.get(at, lanes) for at in range(lanes)])
-                piece = self._masked("masked.load", whole, [place, I32(width(dtype)), active, fill], whole, PTR)
-            at_lane = {lane: at for at, lane in own.items()}
-            before = piece if result is None else result
-            offset = 0 if result is None else lanes
-            result = _shuffled(
-                b, before, piece, [offset + at_lane[lane] if lane in at_lane else lane for lane in range(lanes)]
-            )
-        assert result is not None
-        return result
+                return contiguous
+            number = _starts(apart, lanes).index(start)
+            own = {lane * apart - start: lane for lane in range(lanes) if _owner(lane, apart, lanes) == number}
+            active = _shuffled(b, mask, ir.Constant(mask.type, None), [own.get(at, lanes) for at in range(lanes)])
+            return self._masked("masked.load", whole, [place, I32(width(dtype)), active, fill], whole, PTR)
+
+        return _picked_of(b, piece, apart, lanes)
+
+    def _padded_apart(self, value: Load, pointer: ir.Value) -> ir.Value | None:
+        """Elements a few apart of a padded row, picked out of contiguous vectors; None for any other load.
+
+        Conditions along the lanes move as the elements do, so that each is one of the contiguous elements too: those
+        between two lanes may be read as well, and those of lanes that are masked off.
+        """
+        b, lane = self.b, self._lane
+        apart = None if lane is None else self._apart(value.index)
+        if lane is None or apart is None or any(self._is_opaque(condition.index) for condition in value.where):
+            return None
+        along = [condition for condition in value.where if condition.index.factor(lane.var) != 0]
+        if not along or any(condition.index.factor(lane.var) != apart for condition in along):
+            return None
+        kind, lanes = stored(value.dtype), lane.count
+        address = b.gep(pointer, [self._base(value.index)], source_etype=kind)
+        for condition in value.where:
+            if condition not in along:
+                inside = b.icmp_unsigned("<", self._base(condition.index), self.frame.size(condition.size))
+                address = b.select(inside, address, self._filling(value.dtype, value.fill))
+        fill = self._stored(scalars.number(value.dtype, value.fill, lanes), value.dtype)
+
+        def piece(start: int) -> ir.Value:
+            masks = [self._row_of_lanes(replace(each, index=each.index.plus(start)), lanes) for each in along]
+            mask = masks[0]
+            for other in masks[1:]:
+                mask = b.and_(mask, other)
+            place = b.gep(address, [I64(start)], source_etype=kind)
+            return self._masked("masked.load", fill.type, [place, I32(width(value.dtype)), mask, fill], fill.type, PTR)
+
+        return _picked_of(b, piece, apart, lanes)
 
     def _store(self, statement: Store) -> None:
         """Store one element; a vector, if it is contiguous; else a scatter."""
@@ -459,6 +484,28 @@ class Memory(Lanes, ABC):
     def _zeros(self, bytes_: int = _MOST_BYTES) -> ir.Value:
         """Zeros to read where a condition does not hold."""
         return zeros(self.b, f"nothing{bytes_}", ir.ArrayType(I8, bytes_))
+
+
+def _picked_of(b: Builder, piece: Callable[[int], ir.Value], apart: int, lanes: int) -> ir.Value:
+    """Every element `apart` from the one before, out of contiguous vectors that begin at given elements."""
+    result: ir.Value | None = None
+    for number, start in enumerate(_starts(apart, lanes)):
+        at_lane = {lane: lane * apart - start for lane in range(lanes) if _owner(lane, apart, lanes) == number}
+        contiguous = piece(start)
+        before, offset = (contiguous, 0) if result is None else (result, lanes)
+        result = _shuffled(b, before, contiguous, [offset + at_lane.get(lane, lane - offset) for lane in range(lanes)])
+    assert result is not None
+    return result
+
+
+def _starts(apart: int, lanes: int) -> list[int]:
+    """Where the contiguous vectors begin; the last ends with the last lane."""
+    return [*(number * lanes for number in range(apart - 1)), (lanes - 1) * (apart - 1)]
+
+
+def _owner(lane: int, apart: int, lanes: int) -> int:
+    """Out of which of the contiguous vectors a lane is picked."""
+    return min(lane * apart // lanes, apart - 1)
 
 
 def _shuffled(b: Builder, one: ir.Value, other: ir.Value, lanes: Sequence[int]) -> ir.Value:

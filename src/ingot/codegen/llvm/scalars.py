@@ -27,6 +27,17 @@ _INTEGER_TWO = {
 _INTRINSIC_ONE = {"sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "round": "rint", "truncate": "trunc"}
 
 
+_X86_EXTREMES = {
+    "<4 x float>": (16, "sse.{}.ps"),
+    "<2 x double>": (16, "sse2.{}.pd"),
+    "<8 x float>": (32, "avx.{}.ps.256"),
+    "<4 x double>": (32, "avx.{}.pd.256"),
+    "<16 x float>": (64, "avx512.{}.ps.512"),
+    "<8 x double>": (64, "avx512.{}.pd.512"),
+}
+"""The instructions of x86 for the greater and the lesser of two, by the type of a whole register, with its bytes."""
+
+
 class Unemittable(Exception):
     """There is no code for a function of an element type."""
 
@@ -95,6 +106,26 @@ def apply(b: Builder, function: str, dtype: DType, arguments: Sequence[ir.Value]
     if is_float(dtype):
         return _of_floats(b, function, kind, arguments)
     return _of_integers(b, function, dtype, kind, arguments)
+
+
+def combined(b: Builder, function: str, dtype: DType, arguments: Sequence[ir.Value]) -> ir.Value:
+    """A function of two as a reduction applies it, in any order: of two zeros either may be the larger.
+
+    The instruction of x86 gives the second of two if either is NaN: then only the first, for which no reduction waits,
+    is asked.
+    """
+    if function in ("maximum", "minimum") and is_float(dtype):
+        kind = arguments[0].type
+        total, value = arguments
+        instruction = _X86_EXTREMES.get(kind.text)
+        if instruction is not None and instruction[0] <= b.module.vector and b.module.triple.startswith("x86_64"):
+            rounding = [I32(4)] if instruction[0] == 64 else []
+            operands = [value, total, *rounding]
+            full = f"llvm.x86.{instruction[1].format(function[:3])}"
+            kinds = [operand.type for operand in operands]
+            further = b.call(b.module.declared(full, ir.FunctionType(kind, kinds)), operands)
+            return b.select(b.fcmp_unordered("uno", value, value), value, further)
+    return apply(b, function, dtype, arguments)
 
 
 def _of_floats(b: Builder, function: str, kind: ir.Type, arguments: Sequence[ir.Value]) -> ir.Value:

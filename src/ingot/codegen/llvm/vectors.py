@@ -173,10 +173,10 @@ class Vectors(Expressions):
         values = [self._fetched(part) for part in parts]
         while len(values) > 1:
             values = [
-                scalars.apply(b, function, cell.dtype, [values[i], values[i + 1]]) for i in range(0, len(values), 2)
+                scalars.combined(b, function, cell.dtype, [values[i], values[i + 1]]) for i in range(0, len(values), 2)
             ]
-        value = self.across(values[0], lambda low, high: scalars.apply(b, function, cell.dtype, [low, high]))
-        total = scalars.apply(b, function, cell.dtype, [self._fetched(cell), value])
+        value = self.across(values[0], lambda low, high: scalars.combined(b, function, cell.dtype, [low, high]))
+        total = scalars.combined(b, function, cell.dtype, [self._fetched(cell), value])
         b.store(self._stored(total, cell.dtype), cell.pointer)
 
     def _lanes(self, statement: For) -> int:

@@ -10,6 +10,7 @@ from ingot import prim
 from ingot.dims import Dim, lower_bound
 from ingot.dtypes import DType
 from ingot.ops.nn.attending import grouped_like, read, scores_of
+from ingot.ops.nn.softmax import shares
 
 
 def attended(
@@ -39,8 +40,8 @@ def attended(
         if bias.rank != 4:
             raise prim.Refused(f"an attention_bias of {bias.rank} axes")
         scores = scores + grouped_like(bias, scores)
-    exponentials = prim.apply("exp", scores - prim.reduce_("maximum", scores, [4]))
-    return read(exponentials / prim.reduce_("add", exponentials, [4]), v), scores
+    exponentials = prim.apply("exp_nonpositive", scores - prim.reduce_("maximum", scores, [4]))
+    return read(shares(exponentials, prim.reduce_("add", exponentials, [4])), v), scores
 
 
 def factor_of(scale: float | None, size: Dim) -> float:

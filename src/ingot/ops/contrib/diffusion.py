@@ -18,6 +18,7 @@ from ingot.ops.math.gates import gelu as standard_gelu
 from ingot.ops.math.sigmoids import logistic
 from ingot.ops.nn.moments import inverse_deviation, mean_of
 from ingot.ops.nn.precision import wide
+from ingot.ops.nn.softmax import shares
 from ingot.ops.shapes import axis_of, same
 from ingot.ops.typesets import FLOAT32, FLOATS_3, types
 
@@ -95,8 +96,8 @@ bias_softmax.infer(same)
 def lower_softmax(data: prim.Tensor, bias: prim.Tensor, /, *, is_inner_broadcast: int, axis: int) -> prim.Tensor:
     axes = list(range(axis_of(axis, data.rank), data.rank))
     total = prim.assume_shape(data + bias, data.shape)
-    exponentials = prim.apply("exp", total - prim.reduce_("maximum", total, axes))
-    return exponentials / prim.reduce_("add", exponentials, axes)
+    exponentials = prim.apply("exp_nonpositive", total - prim.reduce_("maximum", total, axes))
+    return shares(exponentials, prim.reduce_("add", exponentials, axes))
 
 
 @operator("GroupNorm", since=1, domain=MICROSOFT)

@@ -194,7 +194,7 @@ def _shares(hidden: prim.Tensor, sink: prim.Tensor | None) -> prim.Tensor:
     if sink is not None:
         peak = prim.apply("maximum", peak, sink)
     peak = prim.where(prim.apply("equal", peak, -np.inf), 0, peak)
-    exponentials = prim.apply("exp", hidden - peak)
+    exponentials = prim.apply("exp_nonpositive", hidden - peak)
     total = prim.reduce_("add", exponentials, [4])
     if sink is not None:
         total = total + prim.apply("exp", sink - peak)

@@ -65,7 +65,7 @@ def lower(
     if scores.dtype not in FLOATING:
         raise prim.Refused("scores of unknown sizes")
     shifted = scores - finite_maximum(scores, [1])
-    log_prob = shifted - prim.apply("log", prim.reduce_("add", prim.apply("exp", shifted), [1]))
+    log_prob = shifted - prim.apply("log", prim.reduce_("add", prim.apply("exp_nonpositive", shifted), [1]))
     return selected_in_primitives(log_prob, labels, weights, ignore_index, reduction), log_prob
 
 

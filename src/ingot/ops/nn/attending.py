@@ -10,6 +10,7 @@ import numpy as np
 from ingot import prim
 from ingot.dims import Dim, divide_exactly, lower_bound
 from ingot.dtypes import DType
+from ingot.ops.nn.softmax import shares
 
 
 def by_head(x: prim.Tensor, heads: int) -> prim.Tensor:
@@ -57,9 +58,11 @@ def shares_of(scores: prim.Tensor) -> prim.Tensor:
     """The softmax along the last axis; zero where nothing is seen."""
     last = [scores.rank - 1]
     greatest = prim.reduce_("maximum", scores, last)
-    exponentials = prim.apply("exp", scores - prim.where(prim.apply("equal", greatest, -np.inf), 0, greatest))
+    exponentials = prim.apply(
+        "exp_nonpositive", scores - prim.where(prim.apply("equal", greatest, -np.inf), 0, greatest)
+    )
     total = prim.reduce_("add", exponentials, last)
-    return exponentials / prim.where(prim.apply("equal", total, 0), 1, total)
+    return shares(exponentials, prim.where(prim.apply("equal", total, 0), 1, total))
 
 
 def read(shares: prim.Tensor, values: prim.Tensor) -> prim.Tensor:
