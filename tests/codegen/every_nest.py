@@ -80,6 +80,10 @@ TEXTS = {
         int32[m, 33] iy) {
         p = MatMul (x, w) s = Add (p, b) y = Relu (s) dy = MatMul (d, dw) hy = MatMul (h, hw)
         iy = MatMulInteger (i, iw) }""",
+    "codes": """g (float[m, 40] x, int4[40, 33] w, float[3, 33] s, int4[3, 33] p, uint8[33, 40] u, float[33] c)
+        => (float[m, 33] y, float[m, 33] z) {
+        d = DequantizeLinear <axis = 0, block_size = 16> (w, s, p) y = MatMul (x, d)
+        e = DequantizeLinear <axis = 0> (u, c) z = Gemm <transB = 1> (x, e) }""",
     "winograd": """g (float[n, 16, 12, 12] x, float[40, 16, 3, 3] w, float[40] b) => (float[n, 40, 12, 12] y) {
         c = Conv <pads = [1, 1, 1, 1]> (x, w, b) y = Relu (c) }""",
     "depthwise": """g (float[n, 24, 9, 9] x, float[24, 1, 3, 3] w) => (float[n, 24, 5, 5] y) {
@@ -125,7 +129,7 @@ TEXTS = {
 }
 
 
-CONSTANT = {"winograd": ("w", "b"), "depthwise": ("w",), "recurrence": ("w", "r")}
+CONSTANT = {"codes": ("w", "s", "p", "u", "c"), "winograd": ("w", "b"), "depthwise": ("w",), "recurrence": ("w", "r")}
 """Inputs that are constants instead, as weights are: what is done to them is done when a model is compiled."""
 
 

@@ -226,6 +226,32 @@ class Tile:
 
 
 @dataclass(frozen=True, slots=True)
+class CodeBlocks:
+    """How panels hold a right operand in codes of `bits` bits: elements are `(code - zero) * scale`, by blocks of `k`.
+
+    For each block of `block` rows, or for all rows if that is 0, a panel has the scales of its columns as FLOAT32,
+    their zeros as `zeros`, unless there is one `zero` for all, and rows of words of 32 bits, a word for each column,
+    with the codes of as many rows of `k` as it holds, the first in its lowest bits.
+    """
+
+    bits: int
+    block: int
+    zeros: DType | None
+    zero: int
+    rest: bool
+    """Whether the last word of a column may have room for more rows than there are."""
+
+    @property
+    def each(self) -> int:
+        """The codes in a word."""
+        return 32 // self.bits
+
+    def head(self, columns: int) -> int:
+        """The bytes of the scales and zeros of a block."""
+        return columns * (4 if self.zeros is None else 4 + self.zeros.numpy.itemsize)
+
+
+@dataclass(frozen=True, slots=True)
 class Contraction:
     """A contraction: sums over `k` of lhs times rhs, for every place of `batch`, `m` and `n`.
 
@@ -254,6 +280,8 @@ class Contraction:
     number: Scalar | None = None
     """How often the contraction was run before, in a loop that its right operand is invariant in: in every other run
     panels are read from the last to the first, so that a cache still has what was read last."""
+    codes: CodeBlocks | None = None
+    """How the right operand, which is packed, holds codes of few bits; None for elements as they are."""
     from_zeros: bool = False
     """Whether the left operand is zeros in run 0, and the right one finite, so that there is nothing to sum."""
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from ingot.dims import Dim, lower_bound, maximum, upper_bound
 from ingot.dtypes import Array, DType
+from ingot.prim.coded import coded_operand
 from ingot.prim.functions import ELEMENTS, FLOATING, STORED
 from ingot.prim.tensor import (
     Concat,
@@ -236,6 +237,7 @@ def contract(lhs: Tensor, rhs: Tensor, labels: str, sums: DType | None = None) -
         lhs = cast(lhs, wide)
         rhs = constant(rhs.array.astype(wide.numpy)) if isinstance(rhs, Constant) else cast(rhs, wide)
         return cast(_elementwise_product(lhs, rhs, left, right, result), sums)
+    lhs, rhs = coded_operand(lhs, left, right, result), coded_operand(rhs, right, left, result)
     both = [name for name in result if name in left and name in right]
     rows = [name for name in result if name in left and name not in right]
     columns = [name for name in result if name in right and name not in left]

@@ -9,7 +9,7 @@ from ingot.loops.join_axes import join_axes
 from ingot.schedule.byte_dot import byte_dot
 from ingot.schedule.scratch import THREADS, panel_width
 from ingot.schedule.target import Target
-from ingot.schedule.tile import tile_of
+from ingot.schedule.tile import code_tile, tile_of
 
 
 def schedule_contraction(product: Contraction, name: str, target: Target) -> Contraction:
@@ -19,6 +19,8 @@ def schedule_contraction(product: Contraction, name: str, target: Target) -> Con
     gets scratch memory for a panel of it.
     """
     product = join_axes(product)
+    if product.codes is not None:
+        return _schedule_codes(product, name, target)
     zeros = None
     if product.lhs.where:
         inner = product.k[-1]
@@ -31,6 +33,17 @@ def schedule_contraction(product: Contraction, name: str, target: Target) -> Con
     if product.packed:
         return product
     elements = product.depth * THREADS * panel_width(product.dtype, target)
+    return replace(product, scratch=(Buffer(f"{name}_panel", product.dtype, elements),))
+
+
+def _schedule_codes(product: Contraction, name: str, target: Target) -> Contraction:
+    """A contraction with codes of few bits: each panel is unpacked where there may be more rows than a tile has."""
+    rows = extent(product.m)
+    tile = code_tile(rows, extent(product.n), target)
+    product = replace(product, tile=tile)
+    if isinstance(rows, int) and rows <= tile.rows:
+        return product
+    elements = product.depth * THREADS * tile.columns
     return replace(product, scratch=(Buffer(f"{name}_panel", product.dtype, elements),))
 
 

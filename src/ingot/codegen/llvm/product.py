@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.byte_micro import accumulate_bytes, start_sums
 from ingot.codegen.llvm.byte_pack import moved_load, pack_bytes
+from ingot.codegen.llvm.code_micro import accumulate_codes, panel_bytes, unpack_codes
 from ingot.codegen.llvm.emitter import Frame, NestEmitter
 from ingot.codegen.llvm.lanes import Lane
 from ingot.codegen.llvm.loops import Loops
 from ingot.codegen.llvm.micro import accumulate, cells_of
 from ingot.codegen.llvm.share import Share, Sharing, larger, part_of, smaller, up
-from ingot.codegen.llvm.types import I64, element, stack_slot, vector, width
+from ingot.codegen.llvm.types import I8, I64, element, stack_slot, vector, width
 from ingot.dims import Dim
-from ingot.loops.ir import Buffer, Contraction, For, Index, Inside, Kind, Load, Store, Var, extent
+from ingot.loops.ir import Buffer, CodeBlocks, Contraction, For, Index, Inside, Kind, Load, Store, Var, extent
 from ingot.schedule.tile import heights
 from ingot.schedule.work import CONTRACTION_GRAIN, LEAST_TILES, ROWS_HIDING_A_READ
 
@@ -139,14 +140,7 @@ class _Emitter:
         column = b.mul(panel, I64(self.columns))
         left = b.sub(self.frame.size(self.n), column)
         columns = b.select(b.icmp_signed("<", left, I64(self.columns)), left, I64(self.columns))
-        if self.product.packed:
-            start = b.mul(stack, self.frame.size(self.depth * tile.columns))
-            base = self.frame.buffers[self.product.rhs.buffer]
-        else:
-            (buffer,) = self.product.scratch
-            base = self._pack(column, buffer, self.frame.thread)
-            start = b.mul(self.frame.thread, self.frame.size(self.depth * tile.columns))
-        packed = b.gep(base, [start], source_etype=self.kind)
+        summed = self._panel(stack, column)
         begin = b.sub(low, b.mul(stack, tiles))
         begin = b.select(b.icmp_signed(">", begin, I64(0)), begin, I64(0))
         end = b.sub(high, b.mul(stack, tiles))
@@ -155,10 +149,49 @@ class _Emitter:
             row = b.mul(index, I64(tile.rows))
             left = b.sub(self.frame.size(self.m), row)
             rows = b.select(b.icmp_signed("<", left, I64(tile.rows)), left, I64(tile.rows))
-            self._sum(row, rows, packed)
+            summed(row, rows)
             self._finish(row, rows, column, columns)
 
     # --- the panel of columns
+
+    def _panel(self, stack: ir.Value, column: ir.Value) -> Callable[[ir.Value, ir.Value], None]:
+        """Prepare the panel of a stack, from a column on: the function that sums a tile of rows with it."""
+        b, elements = self.b, self.depth * self.tile.columns
+        if self.product.codes is not None:
+            return self._coded_panel(stack)
+        if self.product.packed:
+            start, base = b.mul(stack, self.frame.size(elements)), self.frame.buffers[self.product.rhs.buffer]
+        else:
+            (buffer,) = self.product.scratch
+            base = self._pack(column, buffer, self.frame.thread)
+            start = b.mul(self.frame.thread, self.frame.size(elements))
+        packed = b.gep(base, [start], source_etype=self.kind)
+        return lambda row, rows: self._sum(row, rows, packed)
+
+    def _coded_panel(self, stack: ir.Value) -> Callable[[ir.Value, ir.Value], None]:
+        """The same of a panel in codes: for more rows than a tile has, it is unpacked before."""
+        b, product, codes = self.b, self.product, self.product.codes
+        assert codes is not None
+        depth = self.frame.size(self.depth)
+        start = b.mul(stack, panel_bytes(self.loops, codes, self.tile, depth))
+        packed = b.gep(self.frame.buffers[product.rhs.buffer], [start], source_etype=I8)
+        if not product.scratch:
+            return lambda row, rows: self._sum(row, rows, packed, codes)
+        (buffer,) = product.scratch
+        own = b.mul(self.frame.thread, self.frame.size(self.depth * self.tile.columns))
+        unpacked = b.gep(self.frame.buffers[buffer], [own], source_etype=self.kind)
+        many = b.icmp_signed(">", self.frame.size(self.m), I64(self.tile.rows))
+        with b.if_then(many):
+            unpack_codes(self.loops, codes, self.tile, packed, depth, unpacked)
+
+        def summed(row: ir.Value, rows: ir.Value) -> None:
+            with b.if_else(many) as (from_floats, from_codes):
+                with from_floats:
+                    self._sum(row, rows, unpacked)
+                with from_codes:
+                    self._sum(row, rows, packed, codes)
+
+        return summed
 
     def _pack(self, column: ir.Value, buffer: Buffer, number: ir.Value) -> ir.Value:
         """Pack a panel of columns into a buffer: rows of `k`, zeros past the last column of each group."""
@@ -189,25 +222,27 @@ class _Emitter:
 
     # --- sums
 
-    def _sum(self, row: ir.Value, rows: ir.Value, packed: ir.Value) -> None:
+    def _sum(self, row: ir.Value, rows: ir.Value, packed: ir.Value, codes: CodeBlocks | None = None) -> None:
         """Sum a tile, with the smallest height that covers the rows left."""
         b = self.b
         rows_of = heights(self.tile)
         done = b.append_basic_block("summed")
         for position, height in enumerate(rows_of):
             if position + 1 == len(rows_of):
-                self._sum_height(height, row, rows, packed)
+                self._sum_height(height, row, rows, packed, codes)
                 b.branch(done)
                 break
             here, smaller = b.append_basic_block(f"rows{height}"), b.append_basic_block("fewer")
             b.cbranch(b.icmp_signed(">", rows, I64(rows_of[position + 1])), here, smaller)
             b.position_at_end(here)
-            self._sum_height(height, row, rows, packed)
+            self._sum_height(height, row, rows, packed, codes)
             b.branch(done)
             b.position_at_end(smaller)
         b.position_at_end(done)
 
-    def _sum_height(self, height: int, row: ir.Value, rows: ir.Value, packed: ir.Value) -> None:
+    def _sum_height(
+        self, height: int, row: ir.Value, rows: ir.Value, packed: ir.Value, codes: CodeBlocks | None
+    ) -> None:
         """Sum `height` rows; where there are fewer, the last one is summed again."""
         b, tile, product = self.b, self.tile, self.product
         cells = cells_of(b, product.dtype, tile, height)
@@ -232,7 +267,9 @@ class _Emitter:
                 extent_ = b.select(b.icmp_signed("==", self._number(), I64(0)), I64(0), extent_)
             step = product.lhs.index.factor(inner)
             rows_read = extent_
-            if tile.dot is None:
+            if codes is not None:
+                accumulate_codes(self.loops, codes, tile, cells, pointers, self.frame.size(step), panel, extent_)
+            elif tile.dot is None:
                 accumulate(self.loops, product.dtype, tile, cells, pointers, self.frame.size(step), panel, extent_)
             else:
                 accumulate_bytes(self.loops, product.lhs, tile, cells, pointers, step, panel, extent_)
