@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from ingot import Model, Session, parse_model
 from ingot.codegen.llvm.code_pack import code_panels
 from ingot.codegen.llvm.host import host
+from ingot.deploy.compiled import compiled_for
 from ingot.dtypes import Array, DType, from_codes
 from ingot.fuse.coded import code_blocks
 from ingot.ir.interface import inputs_to_initializers
@@ -20,7 +21,7 @@ from ingot.ir.tensor import Tensor
 from ingot.loops.ir import Contraction, Tile, kernels_in
 from ingot.prim.coded import coded
 from ingot.providers.cpu import Cpu
-from ingot.schedule.target import named
+from ingot.schedule.target import Dot, named
 
 HERE = [name for name in ("x86-64-v2", "x86-64-v3", "x86-64-v4") if host().machine == "x86_64"]
 KINDS = ("int2", "uint2", "int4", "uint4", "int8", "uint8")
@@ -44,7 +45,7 @@ def with_constants(text: str, constants: dict[str, Array]) -> Model:
     return model
 
 
-def packed_model(k: int, n: int, bits: int, block: int, zeros: str, seed: int = 0) -> Model:
+def packed_model(k: int, n: int, bits: int, block: int, zeros: str, seed: int = 0, level: int = 0) -> Model:
     """MatMulNBits with random codes, scales, a bias, and zero points of a kind: none, uint8 or float."""
     rng = np.random.default_rng(seed)
     blocks = -(-k // block)
@@ -63,8 +64,8 @@ def packed_model(k: int, n: int, bits: int, block: int, zeros: str, seed: int = 
     sizes = f"{n}, {blocks}"
     return with_constants(
         f"""g (float[m, {k}] x, uint8[{sizes}, {block * bits // 8}] w, float[{sizes}] s, float[{n}] b{point})
-        => (float[m, {n}] y) {{ y = com.microsoft.MatMulNBits <K = {k}, N = {n}, bits = {bits}, block_size = {block}>
-        (x, w, s, {"p" if point else ""}, , b) }}""",
+        => (float[m, {n}] y) {{ y = com.microsoft.MatMulNBits <K = {k}, N = {n}, bits = {bits}, block_size = {block},
+        accuracy_level = {level}> (x, w, s, {"p" if point else ""}, , b) }}""",
         constants,
     )
 
@@ -158,6 +159,59 @@ def test_machines_with_shorter_vectors(target: str, zeros: str) -> None:
     if named(target).vector > host().vector:
         pytest.skip("this machine has shorter vectors")
     check(packed_model(75, 45, 4, 16, zeros), 75, (1, 3, 9), providers=(Cpu(named(target)), "reference"))
+
+
+def rounded(x: Array, block: int) -> Array:
+    """Rows as they are where each block has 8 bits: its largest element is 127 steps from zero."""
+    wide = np.zeros((len(x), -(-x.shape[1] // block) * block), np.float32)
+    wide[:, : x.shape[1]] = x
+    blocks = wide.reshape(len(x), -1, block)
+    step = np.abs(blocks).max(axis=2, keepdims=True) / np.float32(127)
+    codes = np.divide(blocks, step, out=np.zeros_like(blocks), where=step > 0).round()
+    return np.asarray((codes * step).reshape(wide.shape)[:, : x.shape[1]])
+
+
+@pytest.mark.parametrize("bits", [2, 4, 8])
+@pytest.mark.parametrize("zeros", ["none", "uint8", "float"])
+@pytest.mark.parametrize(("k", "n", "block"), [(100, 33, 16), (37, 5, 64), (128, 130, 128)])
+def test_rows_are_rounded_to_bytes_where_a_model_allows_it(bits: int, zeros: str, k: int, n: int, block: int) -> None:
+    model = packed_model(k, n, bits, block, zeros, level=4)
+    session = Session(model, threads=2, providers=("cpu", "reference"), fallback=False)
+    (product,) = products(session)
+    assert product.codes is not None
+    has_bytes = byte_dot_of_host() is not None
+    assert (product.codes.dot is not None) == has_bytes
+    reference = Session(model, providers=["reference"])
+    for count in (1, 3, 6, 11):
+        x = np.random.default_rng(count).standard_normal((count, k)).astype(np.float32)
+        x[0, : min(k, block)] = 0
+        y = session.run(None, {"x": x})[0]
+        wanted = reference.run(None, {"x": rounded(x, block) if has_bytes else x})[0]
+        np.testing.assert_allclose(y, wanted, rtol=1e-4, atol=2e-3 * np.abs(wanted).max())
+        np.testing.assert_allclose(np.median(np.abs(y - wanted)), 0, atol=1e-5 * np.abs(wanted).max())
+
+
+def byte_dot_of_host() -> Dot | None:
+    """The instruction of this machine that adds four products of bytes, of any codes."""
+    found = [dot for dot in (Dot.AVX512_VNNI, Dot.AVX_VNNI, Dot.NEON_I8MM) if dot in host().dots]
+    return found[0] if found else None
+
+
+def test_not_a_number_stays_one_where_rows_are_rounded() -> None:
+    x = np.ones((1, 64), np.float32)
+    x[0, 3] = np.nan
+    y = Session(packed_model(64, 20, 4, 32, "none", level=4)).run(None, {"x": x})[0]
+    assert np.isnan(y).all()
+
+
+@pytest.mark.parametrize(("target", "bits", "is_dot"), [("x86-64-v4", 4, False), ("aarch64+dotprod", 4, True),
+    ("aarch64+dotprod", 8, False), ("x86-64-v4+vnni", 8, True)])  # fmt: skip
+def test_rows_are_rounded_only_where_an_instruction_multiplies_bytes(target: str, bits: int, is_dot: bool) -> None:
+    model = packed_model(64, 70, bits, 32, "none", level=4)
+    kernels = kernels_in(compiled_for(model, named(target)).scheduled.steps)
+    (product,) = (nest for kernel in kernels for nest in kernel.nests if isinstance(nest, Contraction))
+    assert product.codes is not None
+    assert (product.codes.dot is not None) == is_dot
 
 
 def test_an_infinite_activation_gives_what_the_reference_gives() -> None:

@@ -240,6 +240,10 @@ class CodeBlocks:
     zero: int
     rest: bool
     """Whether the last word of a column may have room for more rows than there are."""
+    rounded: bool = False
+    """Whether the left operand may be rounded to bytes, scaled for each of its blocks."""
+    dot: ByteDot | None = None
+    """How bytes are multiplied, where it is: codes times the left operand, which has signs."""
 
     @property
     def each(self) -> int:
@@ -297,6 +301,20 @@ class Contraction:
         if self.tile.dot is None:
             return extent(self.k)
         return extent(self.k[:-1]) * -(-self.k[-1].extent // self.tile.dot.terms) + 1
+
+    @property
+    def byte_line(self) -> Dim:
+        """The bytes of a row that is rounded to bytes: as many as are rounded at once, some times."""
+        assert self.codes is not None
+        assert self.tile is not None
+        chunk = max(self.tile.lanes, self.codes.each)
+        return -(-extent(self.k) // chunk) * chunk
+
+    @property
+    def byte_blocks(self) -> Dim:
+        """The blocks of a row that is rounded to bytes."""
+        assert self.codes is not None
+        return 1 if self.codes.block == 0 else -(-extent(self.k) // self.codes.block)
 
     @property
     def sums(self) -> tuple[str, ...]:

@@ -29,6 +29,8 @@ class Coded(Tensor):
     scale: Array
     zero: Array | int
     block: int
+    rounded: bool = False
+    """Whether what it is multiplied by may be rounded to 8 bits, scaled for each block."""
 
     @property
     def is_byte_zero(self) -> bool:
@@ -79,7 +81,16 @@ class Dequantised(View):
 
 
 def coded(
-    codes: Array, bits: int, scale: Array, zero: Array | int, block: int, k: int, *, packed: bool, offset: int = 0
+    codes: Array,
+    bits: int,
+    scale: Array,
+    zero: Array | int,
+    block: int,
+    k: int,
+    *,
+    packed: bool,
+    offset: int = 0,
+    rounded: bool = False,
 ) -> Coded | None:
     """A matrix in codes, with as many in a row as `k`; None where no kernel multiplies by such ones.
 
@@ -97,7 +108,7 @@ def coded(
     if isinstance(zero, np.ndarray) and not np.isfinite(zero).all():
         return None
     steps = np.ascontiguousarray(scale, np.float32)
-    return Coded(DType.FLOAT32, (rows, k), codes, bits, packed, offset, steps, zero, min(block, k))
+    return Coded(DType.FLOAT32, (rows, k), codes, bits, packed, offset, steps, zero, min(block, k), rounded)
 
 
 def coded_operand(operand: Tensor, labels: str, others: str, result: str) -> Tensor:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ingot.dtypes import DType
 from ingot.loops.ir import Buffer, Contraction, Index, Load, extent
 from ingot.loops.join_axes import join_axes
-from ingot.schedule.byte_dot import byte_dot
+from ingot.schedule.byte_dot import byte_dot, code_dot
 from ingot.schedule.scratch import THREADS, panel_width
 from ingot.schedule.target import Target
 from ingot.schedule.tile import code_tile, tile_of
@@ -39,12 +40,27 @@ def schedule_contraction(product: Contraction, name: str, target: Target) -> Con
 def _schedule_codes(product: Contraction, name: str, target: Target) -> Contraction:
     """A contraction with codes of few bits: each panel is unpacked where there may be more rows than a tile has."""
     rows = extent(product.m)
-    tile = code_tile(rows, extent(product.n), target)
+    dot = code_dot(product, target)
+    tile = code_tile(rows, extent(product.n), target, rounded=dot is not None)
     product = replace(product, tile=tile)
+    if dot is not None:
+        product = replace(product, codes=replace(product.codes, dot=dot))
+        return replace(product, scratch=_byte_rows(product, name))
     if isinstance(rows, int) and rows <= tile.rows:
         return product
     elements = product.depth * THREADS * tile.columns
     return replace(product, scratch=(Buffer(f"{name}_panel", product.dtype, elements),))
+
+
+def _byte_rows(product: Contraction, name: str) -> tuple[Buffer, Buffer, Buffer]:
+    """Memory for the left operand in bytes, and for the scale and the sum of each block, of each thread."""
+    rows = extent(product.m) * THREADS
+    blocks = product.byte_blocks
+    return (
+        Buffer(f"{name}_bytes", DType.INT8, rows * product.byte_line),
+        Buffer(f"{name}_scales", DType.FLOAT32, rows * blocks),
+        Buffer(f"{name}_sums", DType.INT32, rows * blocks),
+    )
 
 
 def packed_before(product: Contraction, name: str, target: Target) -> tuple[Contraction, Contraction]:

@@ -9,7 +9,9 @@ from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.byte_micro import accumulate_bytes, start_sums
 from ingot.codegen.llvm.byte_pack import moved_load, pack_bytes
-from ingot.codegen.llvm.code_micro import accumulate_codes, panel_bytes, unpack_codes
+from ingot.codegen.llvm.code_blocks import panel_bytes
+from ingot.codegen.llvm.code_dot import ByteRow, accumulate_rounded, round_row
+from ingot.codegen.llvm.code_micro import accumulate_codes, unpack_codes
 from ingot.codegen.llvm.emitter import Frame, NestEmitter
 from ingot.codegen.llvm.lanes import Lane
 from ingot.codegen.llvm.loops import Loops
@@ -46,6 +48,9 @@ def _share(b: Builder, sharing: Sharing, product: Contraction) -> Share:
     stacks = b.mul(size(extent(product.batch)), panels)
     if product.panels is not None:
         return Share(b.sdiv(size(depth * ROWS_HIDING_A_READ), I64(CONTRACTION_GRAIN)), stacks)
+    if product.codes is not None and product.codes.dot is not None:  # every piece rounds all rows
+        few = b.icmp_signed("<=", tiles, I64(1))
+        return Share(work, b.select(few, stacks, smaller(b, stacks, threads)))
     if not product.packed:
         wanted = up(b, b.mul(threads, I64(2)), larger(b, stacks, I64(1)))
         tiles = larger(b, smaller(b, b.sdiv(tiles, I64(LEAST_TILES)), wanted), I64(1))
@@ -80,6 +85,8 @@ class _Emitter:
             return
         low, high = self._part(stacks, tiles)
         with b.if_then(b.icmp_signed("<", low, high)):
+            if self.product.codes is not None and self.product.codes.dot is not None:
+                self._round_rows(self.product.codes)
             first = b.sdiv(low, tiles)
             last = b.add(b.sdiv(b.sub(high, I64(1)), tiles), I64(1))
             with self.loops.loop(first, last, 1, watched=True) as step:
@@ -175,7 +182,7 @@ class _Emitter:
         depth = self.frame.size(self.depth)
         start = b.mul(stack, panel_bytes(self.loops, codes, self.tile, depth))
         packed = b.gep(self.frame.buffers[product.rhs.buffer], [start], source_etype=I8)
-        if not product.scratch:
+        if not product.scratch or codes.dot is not None:
             return lambda row, rows: self._sum(row, rows, packed, codes)
         (buffer,) = product.scratch
         own = b.mul(self.frame.thread, self.frame.size(self.depth * self.tile.columns))
@@ -220,6 +227,28 @@ class _Emitter:
         self.loops.statements(body)
         return self.frame.buffers[buffer]
 
+    # --- rows rounded to bytes
+
+    def _round_rows(self, codes: CodeBlocks) -> None:
+        """Round all rows of the left operand to bytes, for this thread."""
+        b, product = self.b, self.product
+        with self.loops.loop(I64(0), self.frame.size(self.m), 1) as row:
+            self._bind(product.m, row)
+            place = self._base(product.lhs.index, product.k)
+            elements = b.gep(self.frame.buffers[product.lhs.buffer], [place], source_etype=self.kind)
+            round_row(self.loops, codes, self.tile, elements, self.frame.size(self.depth), self._byte_row(row))
+
+    def _byte_row(self, row: ir.Value) -> ByteRow:
+        b, product, size = self.b, self.product, self.frame.size
+        number = b.add(b.mul(self.frame.thread, size(self.m)), row)
+        lines = (product.byte_line, product.byte_blocks, product.byte_blocks)
+        return ByteRow(
+            *(
+                b.gep(self.frame.buffers[buffer], [b.mul(number, size(line))], source_etype=element(buffer.dtype))
+                for buffer, line in zip(product.scratch, lines, strict=True)
+            )
+        )
+
     # --- sums
 
     def _sum(self, row: ir.Value, rows: ir.Value, packed: ir.Value, codes: CodeBlocks | None = None) -> None:
@@ -249,10 +278,12 @@ class _Emitter:
         if tile.dot is not None:
             start_sums(b, tile, cells, packed)
         last = b.sub(rows, I64(1))
-        starts, conditions = [], []
+        starts, conditions, byte_rows = [], [], []
         *outer, inner = product.k
         for line in range(height):
             at = I64(line) if line == 0 else b.select(b.icmp_signed("<", I64(line), rows), I64(line), last)
+            if codes is not None and codes.dot is not None:
+                byte_rows.append(self._byte_row(b.add(row, at)))
             self._bind(product.m, b.add(row, at))
             starts.append(self._base(product.lhs.index, product.k))
             conditions.append([(self._base(condition.index, product.k), condition) for condition in product.lhs.where])
@@ -267,7 +298,9 @@ class _Emitter:
                 extent_ = b.select(b.icmp_signed("==", self._number(), I64(0)), I64(0), extent_)
             step = product.lhs.index.factor(inner)
             rows_read = extent_
-            if codes is not None:
+            if codes is not None and codes.dot is not None:
+                accumulate_rounded(self.loops, codes, tile, cells, byte_rows, panel, extent_)
+            elif codes is not None:
                 accumulate_codes(self.loops, codes, tile, cells, pointers, self.frame.size(step), panel, extent_)
             elif tile.dot is None:
                 accumulate(self.loops, product.dtype, tile, cells, pointers, self.frame.size(step), panel, extent_)

@@ -110,7 +110,7 @@ def lower(
         packed_codes = prim.reshape(b, (N, blocks * (block_size // each)))
         scale = prim.reshape(scales, (N, blocks))
         point = None if zero_points is None else _points(zero_points, N, blocks, bits)
-        matrix = packed_weights(packed_codes, scale, point, bits, block_size, K, N)
+        matrix = packed_weights(packed_codes, scale, point, bits, block_size, K, N, rounded=accuracy_level == 4)
         if matrix is not None:
             y = prim.contract(a, matrix, f"{names}k,nk->{names}n")
             return y if bias is None else y + prim.reshape(bias, (N,))

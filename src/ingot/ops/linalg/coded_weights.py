@@ -24,11 +24,12 @@ def known_array(tensor: Tensor) -> Array | None:
 
 
 def packed_weights(
-    codes: Tensor, scale: Tensor, zero: Tensor | None, bits: int, block: int, k: int, n: int
+    codes: Tensor, scale: Tensor, zero: Tensor | None, bits: int, block: int, k: int, n: int, *, rounded: bool
 ) -> Coded | None:
     """The matrix [n, k] of codes packed in bytes, [n, bytes]; None if it is not known, or no kernel multiplies by it.
 
-    `scale` and `zero` are [n, blocks], the latter floats, or by default the middle of the codes.
+    `scale` and `zero` are [n, blocks], the latter floats, or by default the middle of the codes. `rounded` says whether
+    what it is multiplied by may be rounded to 8 bits.
     """
     steps, packed = known_array(scale), known_array(codes)
     point: Array | int | None = 1 << (bits - 1) if zero is None else known_array(zero)
@@ -36,7 +37,7 @@ def packed_weights(
         return None
     if isinstance(point, np.ndarray) and (point == point.astype(np.uint8)).all():
         point = point.astype(np.uint8)
-    return coded(packed.reshape(n, -1), bits, steps.astype(np.float32), point, block, k, packed=True)
+    return coded(packed.reshape(n, -1), bits, steps.astype(np.float32), point, block, k, packed=True, rounded=rounded)
 
 
 def dequantised(x: Tensor, codes: Tensor, scale: Tensor, zero: Tensor | None, axis: int, block_size: int) -> Tensor:
