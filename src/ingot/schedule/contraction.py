@@ -39,12 +39,13 @@ def schedule_contraction(product: Contraction, name: str, target: Target) -> Con
 
 def _schedule_codes(product: Contraction, name: str, target: Target) -> Contraction:
     """A contraction with codes of few bits: each panel is unpacked where there may be more rows than a tile has."""
-    rows = extent(product.m)
+    codes, rows = product.codes, extent(product.m)
+    assert codes is not None
     dot = code_dot(product, target)
     tile = code_tile(rows, extent(product.n), target, rounded=dot is not None)
     product = replace(product, tile=tile)
     if dot is not None:
-        product = replace(product, codes=replace(product.codes, dot=dot))
+        product = replace(product, codes=replace(codes, dot=dot))
         return replace(product, scratch=_byte_rows(product, name))
     if isinstance(rows, int) and rows <= tile.rows:
         return product
