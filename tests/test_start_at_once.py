@@ -156,4 +156,5 @@ def test_the_next_start_finds_the_plan(tmp_path: Path) -> None:
     for state in ("False [1.]", "True [1.]"):
         command = [sys.executable, "-c", script, str(tmp_path / "m.onnx")]
         run = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-        assert (run.stdout.strip(), run.stderr) == (state, "")
+        entries = sorted(path.name for path in tmp_path.rglob("*.*"))
+        assert (run.stdout.strip(), run.stderr) == (state, ""), f"cache: {entries}"

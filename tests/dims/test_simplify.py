@@ -73,6 +73,17 @@ def test_bounds_use_that_sizes_are_not_negative() -> None:
     assert (dims.lower_bound(7), dims.upper_bound(7)) == (7, 7)
 
 
+def test_bounds_compare_a_quotient_with_what_it_is_of() -> None:
+    to_a_multiple = 8 * ((a + 7) // 8) - a
+    assert (dims.lower_bound(to_a_multiple), dims.upper_bound(to_a_multiple)) == (0, 7)
+    assert dims.lower_bound(b * to_a_multiple) == 0
+    assert dims.lower_bound(a - a // 2) == 0
+    assert dims.lower_bound(a // 2 - a // 3) == 0
+    assert (dims.lower_bound((a + 1) // 2 - a // 2), dims.upper_bound((a + 1) // 2 - a // 2)) == (0, 1)
+    assert dims.lower_bound(7 * ((h // 4 + 6) // 7) - h // 4) == 0
+    assert dims.lower_bound(a // 2 - a) is None
+
+
 def test_exact_division_answers_what_reshape_asks() -> None:
     assert dims.divide_exactly(a * 12 * b, 4 * b) == 3 * a
     assert dims.divide_exactly(a * (b + 1) * (c + 2), (b + 1) * 1) == a * (c + 2)

@@ -2,7 +2,8 @@
 
 Exporters write `x.squeeze(0) if x.shape[0] == 1 else x` as an If whose branches have different ranks, which no kernel
 can have. Where the sizes are unknown, the branch for equal sizes is assumed, and a guard checks it in each run. A
-Squeeze without axes, whose result has no known rank either, is assumed to leave every axis whose size is not known.
+Squeeze without axes, whose result has no known rank either, is assumed to leave every axis whose size is not known, and
+sizes that are scaled as floats are assumed to be exact in them (`scaled_sizes`).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from ingot.ir.node import Node
 from ingot.ir.tensor import Tensor
 from ingot.ir.types import TensorType
 from ingot.ir.value import Value
+from ingot.lower.scaled_sizes import scale_in_integers
 from ingot.ops.catalog import Catalog
 from ingot.ops.facts import Fact, of_constant
 from ingot.passes.branches import put_in_place
@@ -78,7 +80,8 @@ def specialise_branches(
     guards: Guards = {graph: list(own) for graph, own in (assumed or {}).items()}
     for _ in range(_MOST_ROUNDS):
         facts = _decided(model, catalog, input_facts, guards)
-        if not _name_squeezed_axes(model, facts, guards):
+        changes = [_name_squeezed_axes(model, facts, guards), _scale_in_integers(model, facts, guards)]
+        if not any(changes):
             break
     changed = frozenset(graph for graph, own in guards.items() if own)
     for graph in nested_graphs(model.graph):
@@ -193,6 +196,17 @@ def _name_squeezed_axes(model: Model, facts: Facts, guards: Guards) -> bool:
             with inserting(before=node):
                 node.inputs = [node.inputs[0], op.Constant(value=Tensor(np.array(axes, np.int64))).value]
             changed = True
+    return changed
+
+
+def _scale_in_integers(model: Model, facts: Facts, guards: Guards) -> bool:
+    """Whether sizes are from now on scaled by integer arithmetic, within what floats hold exactly."""
+    changed = False
+    for graph in nested_graphs(model.graph):
+        if _is_in_branches(graph):
+            own = list(scale_in_integers(graph, facts))
+            guards.setdefault(graph, []).extend(own)
+            changed = changed or bool(own)
     return changed
 
 

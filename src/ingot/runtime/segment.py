@@ -38,6 +38,7 @@ class PreparedSegment:
         self._arguments = [None if tensor is None else numbers[tensor] for tensor in arguments]
         self._indices = [tensor.index for tensor in results]
         self.entries = [Entry(tensor, numbers[tensor], plan.placed.get(tensor)) for tensor in results]
+        self._sizes = [str(size) for size in results[0].shape] if isinstance(segment.call, SizeReading) else []
         known = known.union(*(entry.names for entry in self.entries))
         self._checks: list[SizeCheck] = [check for entry in self.entries for check in entry.checks(known)]
 
@@ -75,12 +76,12 @@ class PreparedSegment:
 
     def read(self, values: list[Any], sizes: dict[str, int]) -> None:
         """Note the elements of a tensor as sizes."""
-        (number,), (entry,) = self._arguments, self.entries
+        (number,) = self._arguments
         assert number is not None
-        for name, element in zip(entry.tensor.shape, values[number].tolist(), strict=True):
-            if element < 0:
-                raise GuardFailed((), sizes, f"a size that a run computes is {element}")
-            sizes[str(name)] = element
+        elements = values[number].tolist()
+        sizes.update(zip(self._sizes, elements, strict=True))
+        if elements and min(elements) < 0:
+            raise GuardFailed((), sizes, f"a size that a run computes is {min(elements)}")
 
 
 class StepTable:

@@ -285,3 +285,28 @@ def test_a_reshape_that_fits_one_batch_alone_is_compiled() -> None:
     assert not session.compiled.program.calls
     with pytest.raises(ingot.IngotError, match="12 elements do not fit"):
         session(np.zeros((2, 6), np.float32))
+
+
+def test_pads_of_which_only_a_run_knows_whether_they_take_off() -> None:
+    for mode in ("constant", "reflect", "edge"):
+        runs(
+            f"g (float[n] x, float[m] like) => (y) <int64[1] zero = {{0}}> {{"
+            f" n = Shape (x) m = Shape (like) less = Sub (m, n) pads = Concat <axis = 0> (zero, less)"
+            f' y = Pad <mode = "{mode}"> (x, pads) }}',
+            *({"x": X[0, 0], "like": np.zeros(size, np.float32)} for size in (4, 6, 3, 0)),
+        )
+
+
+def test_pads_to_a_multiple_are_known_to_add() -> None:
+    text = (
+        f"{HEADER} g (float[b, n] x) => (float[p, q] y)"
+        " <int64[1] one = {1}, int64[1] seven = {7}, int64[1] eight = {8}, int64[3] none = {0, 0, 0}> {"
+        " shape = Shape (x) n = Gather <axis = 0> (shape, one) up = Add (n, seven) blocks = Div (up, eight)"
+        " whole = Mul (blocks, eight) more = Sub (whole, n)"
+        " pads = Concat <axis = 0> (none, more) y = Pad (x, pads) }"
+    )
+    session = ingot.Session(ingot.parse_model(text), providers=("cpu", "reference"), fallback=False)
+    (y,) = session.run(None, {"x": np.ones((2, 13), np.float32)})
+    assert y.shape == (2, 16)
+    assert session.compiled is not None
+    assert len(session.compiled.plan.segments) == 1

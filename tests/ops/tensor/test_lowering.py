@@ -233,10 +233,6 @@ def test_a_computed_number_is_put_around_a_tensor() -> None:
     runs(graph, {"x": numbers(0, 4), "v": np.float32(3)}, {"x": numbers(3, 4), "v": np.float32(np.nan)})
 
 
-def test_pads_that_may_take_off_more_than_there_is_are_refused() -> None:
-    assert refusal("g (float[N] x) => (float[M] y) <int64[2] p = {-1, 0}> { y = Pad (x, p) }")
-
-
 @pytest.mark.parametrize("upper", [0, 1])
 def test_triangles_beside_any_diagonal_agree(upper: int) -> None:
     graph = f"g (float[B, N, M] x, int64 k) => (float[B, N, M] y) {{ y = Trilu <upper = {upper}> (x, k) }}"

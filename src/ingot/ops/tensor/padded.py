@@ -31,7 +31,7 @@ def lower(
     inferred: tuple[Fact, ...],
     read: SizeReader,
 ) -> prim.Tensor:
-    """What is taken off is cut first; Refused where it is not known whether something is."""
+    """What is taken off is cut first; a run computes how much is, where it cannot be known before."""
     data = in_own_type(data, inferred[0])
     fill = None if constant_value is None else in_own_type(constant_value, inferred[0])
     if _is_computed(facts[1]) or (axes is not None and facts[3].integers is None):
@@ -42,12 +42,14 @@ def lower(
         named = axes_of([axis for axis in elements_of(facts[3], "axes") if isinstance(axis, int)], data.rank)
     nothing: list[Dim] = [0] * data.rank
     low, high, first, last = (list(nothing) for _ in range(4))  # added and taken off, before and after
+    if not all(is_natural(amount) or is_natural(-amount) for amount in amounts):
+        return _around(*_computed(data, pads, axes, facts, read), fill, mode)
     for position, axis in enumerate(named):
         low[axis], first[axis] = _added_or_cut(amounts[position])
         high[axis], last[axis] = _added_or_cut(amounts[position + len(named)])
     sizes = tuple(size - a - b for size, a, b in zip(data.shape, first, last, strict=True))
     if any(size != old and not is_natural(size) for size, old in zip(sizes, data.shape, strict=True)):
-        raise prim.Refused(f"a tensor of {list(map(str, sizes))} elements, if there are as many to take off")
+        return _around(*_computed(data, pads, axes, facts, read), fill, mode)
     return _around(prim.slice_(data, first, sizes), low, high, fill, mode)
 
 
@@ -92,12 +94,8 @@ def _computed(
 
 
 def _added_or_cut(amount: Dim) -> tuple[Dim, Dim]:
-    """How many elements are added, and how many are taken off."""
-    if is_natural(amount):
-        return amount, 0
-    if is_natural(-amount):
-        return 0, -amount
-    raise prim.Refused(f"{amount} elements, to add or to take off")
+    """How many elements are added, and how many are taken off, of which one is zero."""
+    return (amount, 0) if is_natural(amount) else (0, -amount)
 
 
 def _filled(x: prim.Tensor, low: Sequence[Dim], high: Sequence[Dim], fill: prim.Tensor | None) -> prim.Tensor:
