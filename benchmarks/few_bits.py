@@ -148,7 +148,7 @@ def _coded(product: Product, level: int) -> Any:
         for _ in range(product.copies):
             codes = np.frombuffer(random.bytes(n * k // 2), np.uint8).reshape(n, blocks, BLOCK // 2)
             scales = random.uniform(0.01, 0.1, (n, blocks)).astype(np.float32)
-            options = {"K": k, "N": n, "bits": 4, "block_size": BLOCK, "accuracy_level": level}
+            options: dict[str, Any] = {"K": k, "N": n, "bits": 4, "block_size": BLOCK, "accuracy_level": level}
             results.append(op.domain(MICROSOFT).MatMulNBits(x, codes, scales, **options))
         return tuple(results)
 

@@ -55,10 +55,17 @@ class Coded(Tensor):
             used = min(count * 4, chosen.shape[1])
             row[:, :used] = chosen[:, :used]
             return row.view(np.dtype("<u4"))
-        numbers = np.zeros((len(chosen), count * each), np.uint32)
-        numbers[:, :depth] = chosen.astype(np.int16) + np.int16(self.offset)
-        shifts = np.arange(0, 32, self.bits, dtype=np.uint32)
-        return np.asarray(np.bitwise_or.reduce(numbers.reshape(len(chosen), count, each) << shifts, axis=2))
+        numbers = (chosen.view(np.uint8) + np.uint8(self.offset)) & np.uint8((1 << self.bits) - 1)
+        if depth % each:
+            numbers = np.concatenate((numbers, np.zeros((len(numbers), -depth % each), np.uint8)), axis=1)
+        lanes = 8 // self.bits  # steps along `k` keep the order of axes in memory, which a reshape would not
+        codes = numbers[:, ::lanes]
+        for lane in range(1, lanes):
+            codes = codes | (numbers[:, lane::lanes] << np.uint8(lane * self.bits))
+        words = codes[:, ::4].astype(np.uint32)
+        for byte in range(1, 4):
+            words |= codes[:, byte::4].astype(np.uint32) << np.uint32(8 * byte)
+        return words
 
     def array(self) -> Array:
         """The elements of the matrix."""
