@@ -21,6 +21,7 @@ from ingot.ir.tensor import Tensor
 from ingot.loops.ir import Contraction, Tile, kernels_in
 from ingot.prim.coded import coded
 from ingot.providers.cpu import Cpu
+from ingot.providers.cpu.large_pages import zeros
 from ingot.schedule.target import Dot, named
 
 HERE = [name for name in ("x86-64-v2", "x86-64-v3", "x86-64-v4") if host().machine == "x86_64"]
@@ -233,7 +234,7 @@ def test_weights_take_the_memory_of_their_codes() -> None:
     codes, scale = rng.integers(0, 256, (256, 512)).astype(np.uint8), np.ones((256, 32), np.float32)
     matrix = coded(codes, 4, scale, 8, 32, 1024, packed=True)
     assert matrix is not None
-    panels = code_panels(matrix, code_blocks(matrix), Tile(1, 4, 16))
+    panels = code_panels(matrix, code_blocks(matrix), Tile(1, 4, 16), zeros)
     assert panels.nbytes == matrix.nbytes == 256 * 1024 // 2 + 256 * 32 * 4
 
 

@@ -69,7 +69,10 @@ class Block:
         ]
 
     def fetch_ahead(self, group: ir.Value) -> None:
-        """Prefetch what is read after some more blocks: wherever that is, a prefetch does no harm."""
+        """Prefetch what is read after some more blocks: wherever that is, a prefetch does no harm.
+
+        It helps who computes long enough between two lines; who does not only keeps the hardware from prefetching.
+        """
         b, columns = self.loops.b, self.tile.columns
         begin = b.add(b.mul(group, I64(4 * columns)), I64(self.codes.head(columns) + _AHEAD))
         for line in range(0, 4 * columns, _LINE):

@@ -47,7 +47,6 @@ def accumulate_rounded(
         for total, own in zip(totals, sums, strict=True):
             _start(loops, codes, block, total, own)
         with loops.loop(I64(0), up(b, block.count, I64(codes.each)), 1) as group:
-            block.fetch_ahead(group)
             first = b.add(block.first, b.mul(group, I64(codes.each)))
             read = block.words(group)
             for part in range(codes.each // 4):

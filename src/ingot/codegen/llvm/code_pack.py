@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ingot.dtypes import Array
@@ -9,8 +11,11 @@ from ingot.loops.ir import CodeBlocks, Tile
 from ingot.prim.coded import Coded
 
 
-def code_panels(matrix: Coded, codes: CodeBlocks, tile: Tile) -> Array:
-    """[panel, byte], each panel as `CodeBlocks` describes it; the first one begins at a cache line."""
+def code_panels(matrix: Coded, codes: CodeBlocks, tile: Tile, zeros: Callable[[int], Array]) -> Array:
+    """[panel, byte], each panel as `CodeBlocks` describes it; the first one begins at a cache line.
+
+    They are written to memory from `zeros`, of so many bytes.
+    """
     rows, depth = matrix.shape
     assert isinstance(rows, int)
     assert isinstance(depth, int)
@@ -18,7 +23,7 @@ def code_panels(matrix: Coded, codes: CodeBlocks, tile: Tile) -> Array:
     whole, inside = depth // block, -(-block // codes.each)
     head, words = codes.head(columns), -(-depth // codes.each)
     count, size = -(-rows // columns), -(-depth // block) * head + words * 4 * columns
-    memory = np.zeros(count * size + 64, np.uint8)
+    memory = zeros(count * size + 64)
     start = -memory.ctypes.data % 64
     panels = memory[start : start + count * size].reshape(count, size)
     end = whole * (head + inside * 4 * columns)

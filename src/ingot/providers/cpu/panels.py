@@ -15,6 +15,7 @@ from ingot.dtypes import Array
 from ingot.fuse.contraction import Packed
 from ingot.loops.ir import Contraction, Tile
 from ingot.prim.coded import Coded
+from ingot.providers.cpu.large_pages import zeros
 from ingot.schedule.winograd import Filters
 
 _Key: TypeAlias = tuple[Any, ...]
@@ -54,7 +55,7 @@ def code_panels_of(matrix: Coded, product: Contraction) -> Array:
     """The panels of a matrix in codes of few bits, as a contraction reads them, or those that another plan holds."""
     assert product.codes is not None
     assert product.tile is not None
-    return _unique(code_panels(matrix, product.codes, product.tile))
+    return _unique(code_panels(matrix, product.codes, product.tile, zeros))
 
 
 def _source_key(weights: Packed | Filters, tile: Tile) -> _Key:
