@@ -17,6 +17,7 @@ from benchmarks import (
     operators,
     packages,
     patterns,
+    precisions,
     recurrent,
     speed,
     zoo,
@@ -49,6 +50,7 @@ def main(arguments: list[str]) -> int:
         "few_bits": few_bits.table,
         "recurrent": lambda: recurrent.table(options.threads),
         "patterns": lambda: patterns.table(options.only, options.threads),
+        "precisions": lambda: precisions.table(options.zoo),
         "zoo": lambda: speed.table(folder=options.zoo),
         "first_start": lambda: first_start.table(options.zoo),
     }

@@ -121,6 +121,7 @@ if TYPE_CHECKING:
     from ingot.ops.define import operator
     from ingot.passes.optimise import optimise
     from ingot.quantise.api import quantize
+    from ingot.quantise.precision_report import precision_report
     from ingot.repair.apply_rules import repair
     from ingot.session import Cancel, Interrupted, LimitError, RunLimits, Session
     from ingot.versions.upgrade import upgrade
@@ -148,6 +149,7 @@ _LATER = {
     "ingot.session": "Cancel Interrupted LimitError RunLimits Session",
     "ingot.passes.optimise": "optimise",
     "ingot.quantise.api": "quantize",
+    "ingot.quantise.precision_report": "precision_report",
     "ingot.repair.apply_rules": "repair",
     "ingot.versions.upgrade": "upgrade",
     "ingot.ops.define": "operator",
@@ -252,6 +254,7 @@ __all__ = [
     "operator",
     "optimise",
     "parse_model",
+    "precision_report",
     "prefix",
     "quantize",
     "remove_dead",

@@ -96,6 +96,8 @@ class Options:
     """Called between stages; what it raises ends the compilation."""
     draft: bool = False
     """Whether the build may have drafts of kernels, to begin with."""
+    precision: str | None = None
+    """What products are rounded to (`passes.precisions`), None for nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,11 +136,11 @@ class Build:
     """Waits for the build that takes the place of this one, which has drafts of kernels; None if it has none."""
 
 
-def optimise(specialised: Specialised, level: int, catalog: Catalog) -> Optimised:
-    """A specialised model after the passes of an optimisation level."""
+def optimise(specialised: Specialised, level: int, catalog: Catalog, precision: str | None = None) -> Optimised:
+    """A specialised model after the passes of an optimisation level, its products in a precision."""
     twin = specialised.copy()
     nodes = list(twin.model.graph)
-    before_lowering(twin.model, twin.facts, level, catalog)
+    before_lowering(twin.model, twin.facts, level, catalog, precision)
     removed = tuple(node for node in nodes if node.graph is None)
     return Optimised(twin.model, twin.facts, twin.guards, twin.changed, removed)
 
@@ -156,9 +158,14 @@ class _Compilation:
         """The stages from a specialised model to what links its plan; names of kernels begin with `name`."""
         provider, options = self.provider, self.options
         self._proceed()
-        optimised = optimise(specialised, options.level, options.catalog)
+        optimised = optimise(specialised, options.level, options.catalog, options.precision)
         program = lower_graph(
-            optimised.model, optimised.facts, options.catalog, optimised.guards, refuses=provider.refuses
+            optimised.model,
+            optimised.facts,
+            options.catalog,
+            optimised.guards,
+            refuses=provider.refuses,
+            lacks=provider.lacks,
         )
         outputs = tuple(program.values[value] for value in optimised.model.graph.outputs)
         roots = verified(roots_of(program, outputs), verify_program)

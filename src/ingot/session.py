@@ -16,7 +16,8 @@ from ingot.ir.model import Model
 from ingot.ir.types import Type
 from ingot.ir.value import Value
 from ingot.passes.levels import refuse_level
-from ingot.providers import PROVIDERS, compiler_of, evaluators_of, resolve
+from ingot.passes.precisions import Precision, refuse_precision
+from ingot.providers import DEFAULT, PROVIDERS, compiler_of, evaluators_of, resolve
 from ingot.runtime.ended_work import Proceed, until_ended
 from ingot.runtime.executable import Executable
 from ingot.runtime.fallback import warn_fallback
@@ -70,6 +71,7 @@ class Session:
         threads: int | None = None,
         fallback: bool = True,
         optimise: int = 2,
+        precision: Precision | None = None,
         start: Literal["compiled", "at once"] = "compiled",
         strict: bool = False,
     ) -> None:
@@ -81,11 +83,13 @@ class Session:
         fails to compile is left to the reference, or, without `fallback`, a CompileError. The first time that the
         reference runs what was to run compiled, a FallbackWarning says why. `optimise` is how much a model is changed
         before it is compiled: not at all (0), so that every result stays as it is (1), or also so that it is rounded
-        differently (2). A model that was never opened before is compiled here, but the parts with little work only as
-        drafts, which the first run uses, with the same results; the second waits for the rest, which is compiled in the
-        background. With a `start` "at once" all is: the reference runs the model until then, so that results of the
-        first runs may differ from later ones in their last bits. What goes wrong in the background, the next run
-        reports; `close` waits for it.
+        differently (2). In a `precision`, products by constant weights are computed in fewer bits where that is faster:
+        "bf16" rounds both operands to bfloat16, "fp16" the weights to float16, and both sum in float32; "int8-dynamic"
+        multiplies bytes, with scales by the range of each run. The reference knows float32 alone. A model that was
+        never opened before is compiled here, but the parts with little work only as drafts, which the first run uses,
+        with the same results; the second waits for the rest, which is compiled in the background. With a `start` "at
+        once" all is: the reference runs the model until then, so that results of the first runs may differ from later
+        ones in their last bits. What goes wrong in the background, the next run reports; `close` waits for it.
 
         `operators` are custom ones the model uses, added to `catalog`, by default the standard ones; `seed` is what
         random operators without one of their own start from; `limits` hold for each run. A model that breaks the
@@ -93,6 +97,7 @@ class Session:
         not enough.
         """
         refuse_level(optimise)
+        refuse_precision(precision)
         if start not in ("compiled", "at once"):
             raise InputError(f"there is no start '{start}'", hint="it is 'compiled' or 'at once'")
         self._limits = limits or RunLimits()
@@ -105,6 +110,7 @@ class Session:
             raise InputError("a session needs a provider", hint=f"of {', '.join(PROVIDERS)}")
         self._threads = threads
         self._optimise = optimise
+        self._precision = precision
         self._fallback = fallback
         self._start = start
         self._background: Background | None = None
@@ -122,6 +128,7 @@ class Session:
         key = cached = None
         if compiler is not None and compiler.fingerprint is not None and self._catalog is None:
             machine = f"{compiler.name}\n{compiler.fingerprint}"
+            machine += f"\nprecision {precision}" if precision else ""
             key = key_of(model, self._limits, optimise, f"{machine}\nstrict" if strict else machine)
             cached = None if key is None else find(key, threads, self._limits)
         self._source: Model | ModelSource | ModelKey | None = model if key is None else key
@@ -178,7 +185,7 @@ class Session:
     ) -> Build:
         from ingot.compile import Options, compile_model  # all stages
 
-        options = Options(self.catalog, self._threads, self._limits, self._optimise, proceed, draft)
+        options = Options(self.catalog, self._threads, self._limits, self._optimise, proceed, draft, self._precision)
         return compile_model(typed, compiler, options)
 
     def _rebuilt(
@@ -546,6 +553,7 @@ class Session:
             "providers": self._named,
             "threads": self._threads,
             "optimise": self._optimise,
+            "precision": self._precision,
             "fallback": self._fallback,
             "start": self._start,
             "strict": self._strict,
@@ -581,7 +589,7 @@ def _proceed(interrupt: Interrupt | None, background: Background | None) -> Call
 
 def _default_providers() -> tuple[str, ...]:
     setting = os.environ.get("INGOT_PROVIDERS")
-    return tuple(name.strip() for name in setting.split(",")) if setting else tuple(PROVIDERS)
+    return tuple(name.strip() for name in setting.split(",")) if setting else DEFAULT
 
 
 def _may_draft() -> bool:

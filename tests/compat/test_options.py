@@ -74,6 +74,15 @@ def test_config_entries_are_kept_and_an_unknown_one_is_a_runtime_error() -> None
         run_options.get_run_config_entry("nope")
 
 
+def test_an_entry_of_ours_sets_the_precision_of_products() -> None:
+    options = ort.SessionOptions()
+    options.add_session_config_entry("ingot.precision", "bf16")
+    assert ort.InferenceSession(add_relu(), options).get_session_options() is options
+    options.add_session_config_entry("ingot.precision", "bf15")
+    with pytest.raises(Exception, match=r"ingot\.precision is one of bf16, fp16, int8-dynamic, not 'bf15'"):
+        ort.InferenceSession(add_relu(), options)
+
+
 def test_a_session_returns_the_options_it_was_given() -> None:
     options = ort.SessionOptions()
     options.intra_op_num_threads = 2

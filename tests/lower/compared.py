@@ -65,7 +65,9 @@ class Tally:
                 mine[key] = max(mine.get(key, 0), number) if each.name == "ratios" else mine.get(key, 0) + number
 
 
-def check(drawn: Drawn, tally: Tally, levels: Sequence[int] = (1, 2)) -> None:
+def check(
+    drawn: Drawn, tally: Tally, levels: Sequence[int] = (1, 2), providers: Sequence[Any] = ("cpu", "reference")
+) -> None:
     """AssertionError where the compiled model is not what the reference is.
 
     Results are within the bound of `rounding`, the same bits from run to run and for one thread and two, and no size
@@ -73,7 +75,7 @@ def check(drawn: Drawn, tally: Tally, levels: Sequence[int] = (1, 2)) -> None:
     hangs on a rounding.
     """
     reference = Session(drawn.model, providers=("reference",))
-    sessions = [Session(drawn.model, providers=("cpu", "reference"), threads=n, fallback=False) for n in (1, 2)]
+    sessions = [Session(drawn.model, providers=providers, threads=n, fallback=False) for n in (1, 2)]
     optimised = [(level, _optimised(drawn.model, level)) for level in levels if takes(drawn, level)]
     tally.add({"graphs": 1, "nodes": len(drawn.model.graph.nodes), **_kinds(drawn.model)})
     compiled = sessions[0].compiled

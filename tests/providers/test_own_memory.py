@@ -10,7 +10,7 @@ import pytest
 import ingot
 from ingot import Session
 from ingot.dtypes import Array
-from ingot.runtime.plan import Placement
+from ingot.runtime.plan import Jump, Placement
 from ingot.tools.inspect.bodies import traced
 from ingot.tools.inspect.explained import explained
 from ingot.tools.inspect.plans import plan_text
@@ -84,6 +84,25 @@ def test_empty_tensors_are_not_copied() -> None:
 @pytest.mark.parametrize("trips", [0, 1, 2, 9])
 def test_a_loop_runs_where_its_number_and_condition_are_shared(trips: int) -> None:
     check(LOOP, {"x": np.array([0.5, 1], np.float32), "trips": np.array(trips)})
+
+
+def test_an_input_that_a_loop_reads_is_there_until_the_loop_ends() -> None:
+    text = f"""{HEAD} g (float[4, 2] x) => (float[2] y) {{
+        four = Constant <value = int64 {{4}}> ()
+        yes = Constant <value = bool {{1}}> ()
+        zeros = Constant <value = float[2] {{0, 0}}> ()
+        y = Loop (four, yes, zeros) <body = b (int64 i, bool c, float[2] s) => (bool c2, float[2] t) {{
+            c2 = Identity (c) row = Gather (x, i) m = ReduceMax <keepdims = 0> (row)
+            e = Exp (row) n = ReduceSum <keepdims = 0> (e) u = Mul (e, n) v = Add (u, m) t = Add (s, v)
+        }}>
+    }}"""
+    check(text, {"x": floats(4, 2)})
+    session, _ = opened(text)
+    assert session.compiled is not None
+    (segment,) = session.compiled.plan.segments
+    (copied,) = [copy.slot for copy in segment.copies if not copy.to_host]
+    (memory,) = [allocation for allocation in segment.allocations if allocation.slot == copied]
+    assert memory.last >= max(number for number, step in enumerate(segment.steps) if isinstance(step, Jump))
 
 
 @pytest.mark.parametrize(("sign", "given"), [(1, True), (-1, True), (1, False)])

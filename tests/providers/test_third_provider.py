@@ -69,4 +69,4 @@ def test_a_provider_may_be_given_as_it_is() -> None:
 def test_a_provider_that_there_is_not_is_refused_with_those_that_there_are() -> None:
     with pytest.raises(InputError, match="there is no provider 'tpu'") as error:
         Session(ingot.parse_model(MIXED), providers=("tpu",))
-    assert "cpu, reference" in str(error.value)
+    assert "cpu, cuda, reference" in str(error.value)

@@ -19,6 +19,7 @@ import click
 
 from ingot.cli.arguments import listed, pairs
 from ingot.cli.examples import examples
+from ingot.cli.inside import precision_option
 from ingot.cli.json_output import write_json
 from ingot.cli.models import MODEL_PATH, STANDARD, Places, open_model, write_model
 from ingot.cli.printable import printable
@@ -26,6 +27,7 @@ from ingot.cli.sizes import shape_option, size_names
 from ingot.errors import InputError, nearest
 from ingot.format.load import TEXT_SUFFIXES
 from ingot.ir import Model
+from ingot.passes.precisions import Precision
 
 if TYPE_CHECKING:
     from ingot.tools.bench.measure import Case
@@ -72,6 +74,7 @@ def thread_counts(ctx: click.Context, param: click.Parameter, value: str) -> lis
 @click.option("--threads", default="1", callback=thread_counts, metavar="N,...", help="Numbers of threads [1].")
 @shape_option
 @click.option("--input", "files", multiple=True, callback=pairs, metavar="NAME=FILE", help="As 'ingot run' takes them.")
+@precision_option
 @click.option("--seconds", type=click.FloatRange(min=0.01), default=3.0, metavar="S", help="For runs of an engine [3].")
 @click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N", help="Of everything random [0].")
 @click.option("--json", "as_json", is_flag=True, help="Everything measured, for programs.")
@@ -81,6 +84,7 @@ def bench(
     threads: list[int],
     shapes: dict[str, str],
     files: dict[str, str],
+    precision: Precision | None,
     seconds: float,
     seed: int,
     as_json: bool,
@@ -93,7 +97,7 @@ def bench(
         click.echo("measuring ingot alone; to compare: pip install onnxruntime", err=True)
     with TemporaryDirectory(prefix="ingot-bench-") as folder:
         cases = _cases(models, shapes, files, seed, Path(folder))
-        report = run_cases(cases, [OURS, *against], threads, seconds)
+        report = run_cases(cases, [f"{OURS}-{precision}" if precision else OURS, *against], threads, seconds)
     if as_json:
         write_json(_plain(asdict(report)))
         return

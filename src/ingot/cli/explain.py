@@ -8,10 +8,11 @@ from pathlib import Path
 import click
 
 from ingot.cli.examples import examples
-from ingot.cli.inside import look_inside, seconds_option, threads_option
+from ingot.cli.inside import look_inside, precision_option, seconds_option, threads_option
 from ingot.cli.json_output import write_json
 from ingot.cli.models import Places, loading_options, model_argument
 from ingot.cli.sizes import shape_option
+from ingot.passes.precisions import Precision
 
 
 @click.command(
@@ -23,6 +24,7 @@ from ingot.cli.sizes import shape_option
 @model_argument()
 @shape_option
 @threads_option
+@precision_option
 @seconds_option(0.5)
 @click.option("--json", "as_json", is_flag=True, help="Nodes and kernels, for programs.")
 @loading_options
@@ -30,6 +32,7 @@ def explain(
     model: str,
     shapes: dict[str, str],
     threads: int | None,
+    precision: Precision | None,
     seconds: float,
     as_json: bool,
     folder: Path | None,
@@ -40,7 +43,7 @@ def explain(
     Who runs it, in which kernel, what was fused with it, and why not more.
     With --seconds 0 nothing is run, and no times are shown.
     """
-    inside = look_inside(model, Places(folder, trusted), shapes, threads)
+    inside = look_inside(model, Places(folder, trusted), shapes, threads, precision=precision)
     from ingot.tools.inspect.explained import explained
     from ingot.tools.inspect.measured import measured
 

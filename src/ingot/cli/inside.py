@@ -10,6 +10,7 @@ import click
 
 from ingot.cli.models import Places, open_model
 from ingot.cli.printable import printable
+from ingot.passes.precisions import PRECISIONS, Precision
 
 if TYPE_CHECKING:
     from ingot.compile import Artifacts
@@ -37,6 +38,12 @@ def threads_option(command: Command) -> Command:
     return option(command)
 
 
+def precision_option(command: Command) -> Command:
+    """Add `--precision` to a command."""
+    help_ = f"Run products in fewer bits: {', '.join(PRECISIONS)}."
+    return click.option("--precision", type=click.Choice(tuple(PRECISIONS)), metavar="NAME", help=help_)(command)
+
+
 def seconds_option(default: float) -> Callable[[Command], Command]:
     """Add `--seconds` to a command."""
     help_ = f"How long to measure [{default:g}]."
@@ -51,6 +58,7 @@ def look_inside(
     *,
     quiet: bool = False,
     target: Target | None = None,
+    precision: Precision | None = None,
 ) -> Inside:
     """Compile a model, for this machine or a target, and make up inputs as `ingot bench` does.
 
@@ -68,7 +76,7 @@ def look_inside(
         advice = f"(give --shape {open_sizes[0]}=N)"
         click.echo(printable(f"assumed to be 1: {', '.join(open_sizes)} {advice}"), err=True)
     if target is None:
-        session = Session(model, providers=("cpu", "reference"), threads=threads, fallback=False)
+        session = Session(model, providers=("cpu", "reference"), threads=threads, fallback=False, precision=precision)
         compiled = session.compiled
         assert compiled is not None  # without fallback
     else:

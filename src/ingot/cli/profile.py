@@ -9,11 +9,12 @@ from pathlib import Path
 import click
 
 from ingot.cli.examples import examples
-from ingot.cli.inside import look_inside, seconds_option, threads_option
+from ingot.cli.inside import look_inside, precision_option, seconds_option, threads_option
 from ingot.cli.json_output import write_json
 from ingot.cli.models import Places, loading_options, model_argument, write_text_file
 from ingot.cli.printable import printable
 from ingot.cli.sizes import shape_option
+from ingot.passes.precisions import Precision
 
 
 @click.command(
@@ -25,6 +26,7 @@ from ingot.cli.sizes import shape_option
 @model_argument()
 @shape_option
 @threads_option
+@precision_option
 @seconds_option(2.0)
 @click.option("--each", is_flag=True, help="A row for each kernel, also where several are alike.")
 @click.option("--trace", type=click.Path(path_type=Path), metavar="FILE", help="Write a run for chrome://tracing.")
@@ -34,6 +36,7 @@ def profile(
     model: str,
     shapes: dict[str, str],
     threads: int | None,
+    precision: Precision | None,
     seconds: float,
     each: bool,
     trace: Path | None,
@@ -45,7 +48,7 @@ def profile(
 
     Inputs are made up as for 'ingot bench'; sizes that are not given are 1.
     """
-    inside = look_inside(model, Places(folder, trusted), shapes, threads)
+    inside = look_inside(model, Places(folder, trusted), shapes, threads, precision=precision)
     from ingot.cli.bench_inputs import described
     from ingot.tools.inspect.chrome import chrome_trace
     from ingot.tools.inspect.measured import measured

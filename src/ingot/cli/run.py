@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
 from ingot.cli.examples import examples
+from ingot.cli.inside import precision_option
 from ingot.cli.json_output import write_json
 from ingot.cli.models import STANDARD, Places, loading_options, model_argument, open_model
 from ingot.cli.printable import printable
@@ -18,6 +19,7 @@ from ingot.cli.stdout import write_text
 from ingot.cli.units import size
 from ingot.errors import InputError, nearest
 from ingot.ir import Model, Value
+from ingot.passes.precisions import Precision
 
 RANDOM = "random"
 _MEMORY = re.compile(r"Session\(model, limits=RunLimits\(memory=([\d_]+)\)\)")
@@ -25,7 +27,6 @@ _MEMORY = re.compile(r"Session\(model, limits=RunLimits\(memory=([\d_]+)\)\)")
 
 @click.command(
     epilog=examples(
-        "ingot run model.onnx --shape batch=4 --reference",
         "ingot run model.onnx --input image=cat.png --output probs=probs.npy",
     )
 )
@@ -37,6 +38,7 @@ _MEMORY = re.compile(r"Session\(model, limits=RunLimits\(memory=([\d_]+)\)\)")
 @click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N", help="Of everything random [0].")
 @click.option("--deadline", type=click.FloatRange(min=0), metavar="SECONDS", help="End the run after this time.")
 @click.option("--memory-limit", callback=size, metavar="SIZE", help="Of all results at a time, as 2GiB [3/4 of all].")
+@precision_option
 @click.option("--reference", is_flag=True, help="Node by node with numpy, not as machine code.")
 @click.option("--json", "as_json", is_flag=True, help="The summary, for programs.")
 @loading_options
@@ -49,6 +51,7 @@ def run(
     seed: int,
     deadline: float | None,
     memory_limit: int | None,
+    precision: Precision | None,
     reference: bool,
     as_json: bool,
     folder: Path | None,
@@ -59,6 +62,8 @@ def run(
     Inputs not given are random. A FILE without NAME= holds all by name (.npz).
     Numpy runs a new model until it is compiled: last bits may differ then.
     """
+    if reference and precision is not None:
+        raise click.UsageError("--reference computes in float32: it takes no --precision")
     opened = open_model(model, Places(folder, trusted)).model
     bind_shapes(opened, shapes)
     targets = [_named(option, opened.graph.outputs.names) for option in outputs]
@@ -71,7 +76,8 @@ def run(
     providers = ("reference",) if reference else None
     limits = RunLimits(memory=memory_limit)
     source = model if _is_whole(model, folder, trusted) and not reference else opened
-    session = Session(source, seed=seed, limits=limits, providers=providers, start="at once")
+    start: Literal["compiled", "at once"] = "at once" if precision is None else "compiled"  # numpy knows no precision
+    session = Session(source, seed=seed, limits=limits, providers=providers, precision=precision, start=start)
     try:
         results = dict(zip(wanted, session.run(wanted, feeds, deadline=deadline), strict=True))
     except LimitError as error:

@@ -8,7 +8,7 @@ from ingot.dtypes import DType
 from ingot.fuse.attention_match import AttentionMatch, roles_of
 from ingot.fuse.contraction import order_after, place_after, require_load, require_stored
 from ingot.fuse.read import Place, Placed, Reader, StoreFirst, linear, of_var
-from ingot.loops.ir import Apply, Attention, Index, Literal, Local, Scalar, Store, Var
+from ingot.loops.ir import Apply, Attention, Index, Literal, Local, Scalar, Store, Var, widened
 from ingot.prim.make import count
 from ingot.prim.tensor import Tensor
 
@@ -56,8 +56,8 @@ def attention_nest(
     queries = require_load(query, reader.read(query, tuple(at_first[label] for label in query_labels)))
     if queries.where:
         raise StoreFirst(query, "a product reads it", in_order=True)
-    keys = reader.read(key, tuple(at_first[label] for label in key_labels))
-    values = reader.read(second.rhs, tuple(at_second[label] for label in second.labels[1]))
+    keys = widened(reader.read(key, tuple(at_first[label] for label in key_labels)), first.dtype)
+    values = widened(reader.read(second.rhs, tuple(at_second[label] for label in second.labels[1])), second.dtype)
     score = reader.read(attention.scores, in_scores)
     at = place_after(chain, in_result)
     value = mean if tensor is second else reader.read(tensor, at)

@@ -118,7 +118,7 @@ def _attentions(uses: Uses, stored: Mapping[Tensor, str], limits: FusionLimits) 
     placements = uses.placements
     for tensor in uses.order:
         match = None
-        if isinstance(tensor, Contract):
+        if isinstance(tensor, Contract) and limits.attention_rows is not None:
             match = attention_in(tensor, uses.readers, stored, limits.attention_rows)
         if match is not None and all(placements[inner] == placements[tensor] for inner in match.inside):
             attentions[tensor] = match
@@ -164,7 +164,7 @@ def _is_divided(tensor: Reduce, stored: Mapping[Tensor, str], limits: FusionLimi
 
 def _store_shared(uses: Uses, stored: dict[Tensor, str]) -> None:
     """Store what several kernels, or every run of a loop, would compute again."""
-    written = {*_written_in_place(uses), *_byte_operands(uses)}
+    written = {*_written_in_place(uses), *_narrow_operands(uses)}
     kernels: dict[Tensor, set[Tensor]] = {}
     for tensor in reversed(uses.order):
         if isinstance(tensor, External | Iota | Size):
@@ -178,11 +178,13 @@ def _store_shared(uses: Uses, stored: dict[Tensor, str]) -> None:
             stored.setdefault(tensor, SHARED if len(around) > 1 else HOISTED)
 
 
-def _byte_operands(uses: Uses) -> Iterator[Tensor]:
-    """What contractions of bytes read and is computed: it is stored, since they read several bytes at once."""
+def _narrow_operands(uses: Uses) -> Iterator[Tensor]:
+    """What contractions of bytes or of 16-bit floats read and is computed: it is stored, as they read it in units."""
     for tensor in uses.order:
-        if isinstance(tensor, Contract) and tensor.lhs.dtype is not tensor.dtype:
+        if isinstance(tensor, Contract):
             for operand in tensor.reads:
+                if operand.dtype is tensor.dtype:
+                    continue
                 while isinstance(operand, View):
                     operand = operand.x
                 if isinstance(operand, Map) and not is_constant(operand):

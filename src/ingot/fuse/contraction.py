@@ -13,7 +13,7 @@ from ingot.loops.ir import Buffer, Contraction, Index, Load, Local, Scalar, Stat
 from ingot.loops.join_axes import join_axes
 from ingot.prim.coded import Coded
 from ingot.prim.evaluate import evaluate
-from ingot.prim.functions import INTEGERS
+from ingot.prim.functions import INTEGERS, NARROW_FLOATS
 from ingot.prim.make import count
 from ingot.prim.region import RegionResult
 from ingot.prim.tensor import (
@@ -220,8 +220,9 @@ def _require_readable(
     inner = product.k[-1]
     factor = product.lhs.index.factor(inner)
     source, padded = _under_windows(lhs)
-    if product.is_of_bytes and factor != 1 and inner.extent != 1 and source is lhs and lhs not in placed:
-        raise StoreFirst(lhs, "a product reads several bytes of it at once", in_order=True)
+    packs = product.is_of_bytes or product.lhs.dtype in NARROW_FLOATS
+    if packs and factor != 1 and inner.extent != 1 and source is lhs and lhs not in placed:
+        raise StoreFirst(lhs, "a product reads several elements of it at once", in_order=True)
     if source is not lhs and factor != 1 and inner.extent != 1 and source not in placed:
         raise StoreFirst(source, "a product slides windows over it", in_order=True)
     for condition in product.lhs.where:

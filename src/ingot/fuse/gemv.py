@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ingot.dtypes import DType
 from ingot.fuse.contraction import is_constant
+from ingot.prim.make import cast
 from ingot.prim.tensor import Contract, Expand, Map, Permute, Reduce, Reshape, Sizes, Tensor
 
 
@@ -26,7 +27,8 @@ def as_reduction(contract: Contract) -> Reduce:
     labels = result + inner
     whole = tuple(sizes[label] for label in labels)
     spread = tuple(
-        _spread(operand, own, labels, whole) for operand, own in zip(contract.reads, (left, right), strict=True)
+        _spread(cast(operand, contract.dtype), own, labels, whole)
+        for operand, own in zip(contract.reads, (left, right), strict=True)
     )
     products = Map(contract.dtype, whole, "multiply", spread)
     axes = tuple(range(len(result), len(labels)))

@@ -12,8 +12,8 @@ class FusionLimits:
 
     padded_row: int
     """Elements of a row from which on a padded row is checked once, as a whole."""
-    attention_rows: int
-    """Rows of scores from which on packing keys and values pays."""
+    attention_rows: int | None
+    """Rows of scores from which on packing keys and values pays; None where attention is no kernel of its own."""
     folded_bytes: int
     """Bytes of a tensor, no result, up to which it is folded when the model is compiled."""
     inlined: int

@@ -212,13 +212,25 @@ class ByteDot:
 
 
 @dataclass(frozen=True, slots=True)
+class PairDot:
+    """How products of bfloat16 are added to sums of float32: two terms of `k` at once, one after the other.
+
+    Two terms of a column, the first in the lower bits, are one float32 of a panel. Numbers below the smallest normal
+    one are zeros, operands and sums alike.
+    """
+
+    rest: bool
+    """Whether a term may be left over at the end of the innermost axis of `k`."""
+
+
+@dataclass(frozen=True, slots=True)
 class Tile:
-    """`rows` of `vectors` of `lanes` columns each; `dot` is how bytes are multiplied, None for other elements."""
+    """`rows` of `vectors` of `lanes` columns each; `dot` is how several terms are multiplied at once, None if not."""
 
     rows: int
     vectors: int
     lanes: int
-    dot: ByteDot | None = None
+    dot: ByteDot | PairDot | None = None
 
     @property
     def columns(self) -> int:
@@ -292,7 +304,26 @@ class Contraction:
     @property
     def is_of_bytes(self) -> bool:
         """Whether it sums products of bytes: the left ones signed or not, the right ones signed."""
-        return self.lhs.dtype is not self.dtype
+        return self.lhs.dtype in (DType.INT8, DType.UINT8) and self.dtype is DType.INT32
+
+    @property
+    def terms(self) -> int:
+        """The terms of `k` in a row of a panel, once there is a tile."""
+        match self.tile:
+            case Tile(dot=ByteDot(terms=terms)):
+                return terms
+            case Tile(dot=PairDot()):
+                return 2
+        return 1
+
+    @property
+    def panel_dtype(self) -> DType:
+        """The type of the elements of a panel, once there is a tile: several terms are one element of the sums' type.
+
+        16-bit floats that were packed when the model was compiled stay as they are, others are widened.
+        """
+        assert self.tile is not None
+        return self.rhs.dtype if self.packed and self.tile.dot is None else self.dtype
 
     @property
     def depth(self) -> Dim:
@@ -300,7 +331,8 @@ class Contraction:
         assert self.tile is not None
         if self.tile.dot is None:
             return extent(self.k)
-        return extent(self.k[:-1]) * -(-self.k[-1].extent // self.tile.dot.terms) + 1
+        starts = 1 if isinstance(self.tile.dot, ByteDot) else 0
+        return extent(self.k[:-1]) * -(-self.k[-1].extent // self.terms) + starts
 
     @property
     def byte_line(self) -> Dim:
@@ -630,6 +662,11 @@ def _around(variables: Sequence[Var], body: tuple[Statement, ...]) -> tuple[Stat
     for var in reversed(variables):
         body = (For(var, body),)
     return body
+
+
+def widened(value: Scalar, dtype: DType) -> Scalar:
+    """A scalar as one of a type."""
+    return value if value.dtype is dtype else Apply(dtype, "cast", (value,))
 
 
 def extent(variables: Sequence[Var]) -> Dim:

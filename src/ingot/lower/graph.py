@@ -27,7 +27,7 @@ from ingot.ops.control.regions import Regions
 from ingot.ops.define import Operator
 from ingot.ops.facts import Fact
 from ingot.ops.limit import dense
-from ingot.prim.functions import ELEMENTS, STORED
+from ingot.prim.functions import ELEMENTS, NARROW_FLOATS, STORED
 from ingot.prim.guard import Guard
 from ingot.prim.make import cast, constant, reshape
 from ingot.prim.make import count as elements_of
@@ -49,8 +49,6 @@ from ingot.prim.tensor import (
 _MOST_READ = 32
 """Elements of a tensor that are read as sizes: those of a shape, and of the lengths of a Split."""
 
-_HALVES = (DType.FLOAT16, DType.BFLOAT16)
-
 
 def lower_graph(
     model: Model,
@@ -58,17 +56,19 @@ def lower_graph(
     catalog: Catalog,
     guards: Mapping[Graph, Sequence[Guard]] | None = None,
     refuses: Refuses = refuse_to_lower,
+    lacks: tuple[type[Tensor], ...] = (),
 ) -> Program:
     """The main graph of a model, in the newest operators, inlined and typed, as a program of primitives.
 
     `guards` are the assumptions about sizes in each of its graphs. A node becomes a call, with the reason, if `refuses`
-    has one against it, or if its operator has no `lower` rule or that rule raises Refused.
+    has one against it, or if its operator has no `lower` rule, that rule raises Refused, or primitives of it are of a
+    kind that the provider `lacks`.
     """
     program = Program()
     graph = model.graph
     program.guards.extend((guards or {}).get(graph, ()))
     sizes = frozenset(size for fact in facts.values() for size in fact.shape or () if isinstance(size, Expr))
-    lowering = _Lowering(model, catalog, program, guards or {}, refuses, sizes)
+    lowering = _Lowering(model, catalog, program, guards or {}, refuses, lacks, sizes)
     for value in graph.inputs:
         program.inputs[value.name] = program.values[value] = _parameter(value, facts.get(value, Fact(value.type)))
         program.note_sizes(program.values[value])
@@ -111,6 +111,7 @@ class _Lowering:
     program: Program
     guards: Mapping[Graph, Sequence[Guard]]
     refuses: Refuses
+    lacks: tuple[type[Tensor], ...]
     sizes: frozenset[Dim]
     """All sizes of values of the main graph: what a run reads has other names than these."""
 
@@ -162,7 +163,22 @@ class _Lowering:
         self._require_inferred(node, operator, input_facts, output_facts)
         wanted = tuple(bool(value.name) for value in node.outputs)
         regions = LoweredRegions(wanted, self.model, self.catalog, dict(facts), self.program, self.guards, self._within)
-        return lower_node(node, operator, inputs, input_facts, output_facts, regions, self._read)
+        parts = lower_node(node, operator, inputs, input_facts, output_facts, regions, self._read)
+        if self.lacks:
+            self._require_kernels(parts, inputs)
+        return parts
+
+    def _require_kernels(self, parts: Sequence[Tensor], inputs: Sequence[Tensor | None]) -> None:
+        """Refused if something between the inputs and the results of a node is of a kind that has no kernels."""
+        pending, seen = list(parts), {tensor for tensor in inputs if tensor is not None}
+        while pending:
+            tensor = pending.pop()
+            if tensor in seen:
+                continue
+            seen.add(tensor)
+            if isinstance(tensor, self.lacks):
+                raise Refused(f"there is no kernel for {type(tensor).__name__.lower()}")
+            pending += tensor.reads
 
     def _with_sizes_read(
         self,
@@ -281,7 +297,7 @@ def lower_node(
             raise Refused("an input of unknown rank")
     if not operator.takes("lower", "regions"):
         inputs = [
-            cast(tensor, DType.FLOAT32) if tensor is not None and tensor.dtype in _HALVES else tensor
+            cast(tensor, DType.FLOAT32) if tensor is not None and tensor.dtype in NARROW_FLOATS else tensor
             for tensor in inputs
         ]
     arguments = {**operator.defaults, **keywords(operator, node)}

@@ -70,11 +70,11 @@ def _scaled(node: Node, facts: Facts) -> _Scaled | None:
     if node.get("to") not in (int(DType.INT64), int(DType.INT32)):
         return None
     value, is_up = _input(node), False
-    if value is not None and value.producer is not None and value.producer.op_type in ("Floor", "Ceil"):
+    if value is not None and value.producer is not None and value.producer.applies("Floor", "Ceil"):
         is_up = value.producer.applies("Ceil")
         value = _input(value.producer)
     scaling = None if value is None else value.producer
-    if scaling is None or not (scaling.applies("Mul") or scaling.applies("Div")):
+    if scaling is None or not scaling.applies("Mul", "Div"):
         return None
     first, second = scaling.inputs
     if first is not None and _constants(first, facts) is not None and scaling.applies("Mul"):

@@ -16,7 +16,8 @@ from ingot.ir.value import Value
 from ingot.ops.catalog import Catalog, standard
 from ingot.ops.define import Operator
 from ingot.passes.replacing import replace_by_constant
-from ingot.queries.values import constant, fact
+from ingot.prim.functions import NARROW_FLOATS
+from ingot.queries.values import constant, dtype, fact
 
 MOST_BYTES = 1 << 20
 """A constant larger than this is made only if the constants it is made of, and which then go, were as large."""
@@ -26,6 +27,8 @@ _MOST_READ = 1 << 28
 
 _NEVER_FOLDED = {"": ("DequantizeLinear",), "com.microsoft": ("DequantizeLinear", "DequantizeBFP")}
 """Operators by domain whose constant input is smaller than what they make of it: that is why a model has them."""
+
+_PRODUCTS = ("Conv", "Gemm", "GRU", "LSTM", "MatMul", "RNN")
 
 
 def fold(
@@ -67,7 +70,7 @@ def _refuses(node: Node, operator: Operator, facts: Facts, most_bytes: int) -> s
     """Why a node is not evaluated here."""
     if operator.runtime is not None or node.subgraphs:
         return "it is random, or runs graphs"
-    if node.applies(*_NEVER_FOLDED.get(node.domain, ()), domain=node.domain):
+    if node.applies(*_NEVER_FOLDED.get(node.domain, ()), domain=node.domain) or _widens_weights(node, facts):
         return "its input is the smaller form"
     if node.applies("Constant", "Identity") and node.output.is_output:
         return "a node has to bear the name of the output"
@@ -84,6 +87,14 @@ def _refuses(node: Node, operator: Operator, facts: Facts, most_bytes: int) -> s
             if output.dtype.numpy.itemsize * size > bound:
                 return "the result is too large"
     return None
+
+
+def _widens_weights(node: Node, facts: Facts) -> bool:
+    """Whether a node casts 16-bit floats that products alone read: these multiply what was cast as it is."""
+    if not node.applies("Cast") or dtype(node.inputs[0], facts) not in NARROW_FLOATS:
+        return False
+    readers = set(node.output.users)
+    return bool(readers) and not node.output.is_output and all(reader.applies(*_PRODUCTS) for reader in readers)
 
 
 def _evaluated(node: Node, operator: Operator, facts: Facts) -> list[Tensor | None] | None:

@@ -141,6 +141,11 @@ def _turned(matrix: Coded) -> Coded | None:
     return coded(matrix.codes.T, matrix.bits, scale, matrix.zero, rows, rows, packed=False, offset=matrix.offset)
 
 
+def is_coded(operand: Tensor) -> bool:
+    """Whether an operand is a matrix in codes, its axes perhaps in another order."""
+    return isinstance(under_permutes(operand, "".join(map(chr, range(operand.rank))))[0], Coded)
+
+
 def under_permutes(tensor: Tensor, labels: str) -> tuple[Tensor, str]:
     """What a tensor has the axes of in another order, and their labels in its own."""
     while isinstance(tensor, Permute) or (isinstance(tensor, AssumeShape) and tensor.shape == tensor.x.shape):

@@ -155,7 +155,9 @@ def _compute(
             return _reduce(tensor, reads[0])
         case Contract():
             left, right, result = tensor.labels
-            return np.asarray(np.einsum(f"{left},{right}->{result}", *reads, dtype=tensor.dtype.numpy))
+            dtype = tensor.dtype.numpy
+            wide = [read.astype(dtype, copy=False) if read.dtype.itemsize == 2 else read for read in reads]
+            return np.asarray(np.einsum(f"{left},{right}->{result}", *wide, dtype=dtype))
         case AssumeShape() | Dequantised():
             return reads[0]
         case Permute():

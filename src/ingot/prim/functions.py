@@ -11,6 +11,9 @@ import numpy as np
 from ingot.dataclass import dataclass
 from ingot.dtypes import Array, DType
 
+NARROW_FLOATS = (DType.FLOAT16, DType.BFLOAT16)
+"""Floats of 16 bits: what is computed with them is computed in FLOAT32."""
+
 FLOATING = {DType.FLOAT16, DType.BFLOAT16, DType.FLOAT32, DType.FLOAT64}
 SIGNED = {DType.INT8, DType.INT16, DType.INT32, DType.INT64}
 UNSIGNED = {DType.UINT8, DType.UINT16, DType.UINT32, DType.UINT64}

@@ -77,9 +77,10 @@ def _back(tensor: Tensor, g: Tensor) -> Sequence[tuple[Tensor, Tensor | None]]:
             return [(tensor.x, _through_reduce(tensor, g))]
         case Contract():
             left, right, result = tensor.labels
+            lhs, rhs = (cast(operand, g.dtype) for operand in tensor.reads)
             return [
-                (tensor.lhs, contract(g, tensor.rhs, f"{result},{right}->{left}")),
-                (tensor.rhs, contract(tensor.lhs, g, f"{left},{result}->{right}")),
+                (tensor.lhs, cast(contract(g, rhs, f"{result},{right}->{left}"), tensor.lhs.dtype)),
+                (tensor.rhs, cast(contract(lhs, g, f"{left},{result}->{right}"), tensor.rhs.dtype)),
             ]
         case Permute():
             return [(tensor.x, permute(g, [tensor.order.index(axis) for axis in range(tensor.rank)]))]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from ingot.dims import Dim, lower_bound, maximum, upper_bound
 from ingot.dtypes import Array, DType
-from ingot.prim.coded import coded_operand
-from ingot.prim.functions import ELEMENTS, FLOATING, STORED
+from ingot.prim.coded import coded_operand, is_coded
+from ingot.prim.functions import ELEMENTS, FLOATING, NARROW_FLOATS, STORED
 from ingot.prim.tensor import (
     Concat,
     Constant,
@@ -30,6 +31,7 @@ from ingot.prim.tensor import (
     Sizes,
     Slice,
     Tensor,
+    View,
     Window,
     agreed,
     apply,
@@ -212,6 +214,7 @@ def contract(lhs: Tensor, rhs: Tensor, labels: str, sums: DType | None = None) -
 
     The result has its axes in order: those of both operands, those of the left, those of the right. Sums have the type
     of the operands; `sums` is INT32 for those of bytes, of which the right operand is signed, and which wrap around.
+    What was widened from 16-bit floats to FLOAT32 is read as it was before: products of these are exact.
     """
     if sums is not None and not is_byte_contraction(lhs.dtype, rhs.dtype, sums):
         raise Refused(f"a contraction of {lhs.dtype} and {rhs.dtype} summed as {sums}")
@@ -247,8 +250,11 @@ def contract(lhs: Tensor, rhs: Tensor, labels: str, sums: DType | None = None) -
     if _is_vector(lhs, rows, sizes):
         return _product_with_vector(rhs, lhs, right, left, result)
     plain = "".join(both + rows + columns)
+    total = sums or lhs.dtype
+    if not is_coded(lhs) and not is_coded(rhs):  # codes are multiplied by FLOAT32 alone
+        lhs, rhs = _before_widening(lhs) or lhs, _before_widening(rhs) or rhs
     contraction = Contract(
-        sums or lhs.dtype,
+        total,
         tuple(sizes[name] for name in plain),
         permute(lhs, [left.index(name) for name in both + rows + summed]),
         permute(rhs, [right.index(name) for name in both + summed + columns]),
@@ -260,6 +266,21 @@ def contract(lhs: Tensor, rhs: Tensor, labels: str, sums: DType | None = None) -
 def is_byte_contraction(lhs: DType, rhs: DType, sums: DType) -> bool:
     """Whether a contraction of these types is one of bytes: the left ones signed or not, the right ones signed."""
     return lhs in (DType.INT8, DType.UINT8) and rhs is DType.INT8 and sums is DType.INT32
+
+
+def is_narrow_contraction(lhs: DType, rhs: DType, sums: DType) -> bool:
+    """Whether a contraction of these types is one of 16-bit floats, or of one such operand, with sums in float32."""
+    return sums is DType.FLOAT32 and {lhs, rhs} <= {*NARROW_FLOATS, DType.FLOAT32} and {lhs, rhs} != {DType.FLOAT32}
+
+
+def _before_widening(x: Tensor) -> Tensor | None:
+    """The 16-bit floats that a FLOAT32 operand, or what it is a view of, was cast from; None if it was not."""
+    if isinstance(x, Map) and x.function == "cast" and x.dtype is DType.FLOAT32:
+        return x.arguments[0] if x.arguments[0].dtype in NARROW_FLOATS else None
+    if not isinstance(x, View) or (isinstance(x, Pad) and x.fill != 0):
+        return None
+    narrow = _before_widening(x.x)
+    return None if narrow is None else replace(x, dtype=narrow.dtype, x=narrow)
 
 
 def _is_vector(operand: Tensor, own: Sequence[str], sizes: Mapping[str, Dim]) -> bool:
@@ -289,6 +310,8 @@ def _elementwise_product(lhs: Tensor, rhs: Tensor, left: str, right: str, result
     order = result + summed
     wide = permute(lhs, [left.index(name) for name in order])
     own = [name for name in order if name in right]
+    if _is_widening(rhs) and isinstance(narrow_rhs := rhs.reads[0], Constant):  # few, and read for every place
+        rhs = constant(narrow_rhs.array.astype(rhs.dtype.numpy))
     if isinstance(rhs, Constant):  # in the order of the loops: the summed axis outermost
         stored = [*(name for name in own if name in summed), *(name for name in own if name in result)]
         rhs = constant(np.ascontiguousarray(rhs.array.transpose([right.index(name) for name in stored])))

@@ -123,7 +123,8 @@ class Reduce(Tensor):
 class Contract(Tensor):
     """The sum of products over the axes whose labels the result has not; `labels` are of lhs, rhs and the result.
 
-    Operands have the type of the sums, or they are bytes, the right ones signed, and the sums INT32.
+    Operands have the type of the sums; or they are bytes, the right ones signed, and the sums INT32; or the sums are
+    FLOAT32, and each operand is of 16-bit floats or of FLOAT32.
     """
 
     lhs: Tensor

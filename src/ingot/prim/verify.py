@@ -12,7 +12,7 @@ from ingot.errors import CompileError
 from ingot.prim.coded import BITS, Coded, Dequantised
 from ingot.prim.descent import Descent
 from ingot.prim.functions import CONVERSIONS, FUNCTIONS
-from ingot.prim.make import count, is_byte_contraction
+from ingot.prim.make import count, is_byte_contraction, is_narrow_contraction
 from ingot.prim.order import SORTED, Order
 from ingot.prim.region import BodyArgument, Branch, RegionResult, Repeat
 from ingot.prim.show import names_of
@@ -194,7 +194,8 @@ def _reduction(function: str, tensor: Tensor, x: Tensor) -> Iterator[str]:
 
 
 def _contract(tensor: Contract) -> Iterator[str]:
-    if not is_byte_contraction(tensor.lhs.dtype, tensor.rhs.dtype, tensor.dtype):
+    types = tensor.lhs.dtype, tensor.rhs.dtype, tensor.dtype
+    if not is_byte_contraction(*types) and not is_narrow_contraction(*types):
         yield from _same("element types", tensor.lhs.dtype, tensor.rhs.dtype, tensor.dtype)
     sizes: dict[str, Dim] = {}
     for labels, operand in zip(tensor.labels, (tensor.lhs, tensor.rhs, tensor), strict=True):

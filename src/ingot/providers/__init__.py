@@ -1,4 +1,4 @@
-"""Providers, by name: `reference` evaluates with numpy, `cpu` compiles machine code for the processor at hand."""
+"""Providers, by name: `cpu` compiles for the processor at hand, `cuda` for a GPU, `reference` evaluates with numpy."""
 
 from __future__ import annotations
 
@@ -12,9 +12,13 @@ from ingot.runtime.provider import Compiler, Evaluator, Provider
 
 PROVIDERS = {
     "cpu": "ingot.providers.cpu:Cpu",
+    "cuda": "ingot.providers.cuda:Cuda",
     "reference": "ingot.providers.reference:Reference",
 }
-"""The module and class of each provider, the preferred one first; imported when first used."""
+"""The module and class of each provider; imported when first used."""
+
+DEFAULT = ("cpu", "reference")
+"""The providers of a session that names none: a GPU is used only where it is asked for."""
 
 
 def resolve(providers: Iterable[str | Provider]) -> tuple[Provider, ...]:
@@ -46,9 +50,13 @@ _KINDS: dict[type, tuple[bool, bool]] = {}
 
 @cache
 def named(name: str) -> Provider:
-    """The provider with a name; InputError if there is none."""
-    if name not in PROVIDERS:
+    """The provider with a name, which may end in the number of a device, as in `cuda:1`; InputError if none has it."""
+    base, _, number = name.partition(":")
+    if base not in PROVIDERS or (number and not number.isdecimal()):
         raise InputError(f"there is no provider '{name}'", hint=f"one of {', '.join(PROVIDERS)}")
-    module, _, kind = PROVIDERS[name].partition(":")
-    provider: Provider = getattr(import_module(module), kind)()
+    module, _, kind = PROVIDERS[base].partition(":")
+    create = getattr(import_module(module), kind)
+    if number and not getattr(create, "is_numbered", False):
+        raise InputError(f"the provider '{base}' has no devices to choose from", hint=f"it is '{base}'")
+    provider: Provider = create(int(number)) if number else create()
     return provider

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ctypes
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,14 @@ from ingot.runtime.bind import Binding, Layout
 from ingot.runtime.device import Block
 from ingot.runtime.plan import Ints, Jump, KernelStep, Placement, Plan
 from ingot.runtime.provider import DeviceMemory
+from ingot.runtime.recent import remember
 from ingot.runtime.segment import PreparedSegment
 from ingot.runtime.thread_pool import Job
+
+_STATE_WORDS = 16
+
+_MOST_REPLAYS = 8
+"""Bindings whose kernels a device begins all at once, for each segment of a frame."""
 
 _MANY_TRIPS = 100_000
 """Trips of a loop from which on Ctrl-C is looked for meanwhile."""
@@ -27,10 +34,14 @@ class SegmentFrame:
     __slots__ = (
         "_block",
         "_device",
+        "_is_straight",
         "_layout",
+        "_numbers",
+        "_replays",
         "_scalars",
         "_shared",
         "_slots",
+        "_table",
         "_threads",
         "arena",
         "binding",
@@ -62,6 +73,10 @@ class SegmentFrame:
         self._slots = words
         self._threads = threads
         self._device = device
+        self._table = slots
+        self._is_straight = not any(isinstance(step, Jump) for step in prepared.steps)
+        self._numbers = np.asarray(prepared.table.numbers, np.int64)
+        self._replays: dict[tuple[int, bytes, int], tuple[Binding, Callable[[], None] | None]] = {}
         self._shared = [] if device is None else self._share(device)
 
     def install(self, binding: Binding) -> None:
@@ -77,6 +92,26 @@ class SegmentFrame:
         if self._threads > 1 and self.job is not None:
             self.job.divide(self._threads)
         self.binding = binding
+
+    def begin(self, device: DeviceMemory, start: Callable[[Job], None]) -> None:
+        """Begin the kernels of the job: by `start`, or all at once, where they ran before at the same addresses."""
+        job, binding = self.job, self.binding
+        assert job is not None
+        assert binding is not None
+        if not self._is_straight or binding.replaced:
+            start(job)
+            return
+        key = id(binding), self._table[self._numbers].tobytes(), int(job.state.ctypes.data)
+        if key not in self._replays:
+            start(job)
+            remember(self._replays, key, (binding, None), _MOST_REPLAYS)
+            return
+        replay = self._replays[key][1] or device.capture(lambda: start(job))
+        if replay is None:
+            start(job)
+        else:
+            self._replays[key] = binding, replay
+            replay()
 
     def _place(self, layout: Layout) -> None:
         if not layout.total:
@@ -115,13 +150,14 @@ class Frame:
     `trips` are the jobs of a loop whose body the plan is (`runtime/trips.py`).
     """
 
-    __slots__ = ("first", "segments", "sizes", "slots", "state", "table", "trips", "values", "words")
+    __slots__ = ("_state_block", "first", "segments", "sizes", "slots", "state", "table", "trips", "values", "words")
 
     def __init__(self, plan: Plan, segments: Sequence[PreparedSegment]) -> None:
         self.table = plan.template.copy()
         table: Any = self.table
         self.slots = memoryview(table).cast("B").cast("q")
-        self.state = np.zeros(16, np.int32)
+        self._state_block = None if plan.device is None else Block(plan.device, 4 * _STATE_WORDS, shared=True)
+        self.state = np.zeros(_STATE_WORDS, np.int32) if self._state_block is None else _words_at(self._state_block)
         self.words = _words(self.state)
         self.segments = [
             SegmentFrame(segment, self.table, self.slots, self.state, plan.threads, plan.device) for segment in segments
@@ -139,6 +175,14 @@ class Frame:
             for segment in self.segments:
                 if segment.job is not None:
                     segment.job.use(state)
+
+
+def _words_at(block: Block) -> Array:
+    """The memory of a state that a device shares, as an array."""
+    memory: Any = (ctypes.c_int32 * _STATE_WORDS).from_address(block.address)
+    words: Array = np.frombuffer(memory, np.int32)
+    words[:] = 0
+    return words
 
 
 def _may_be_endless(step: KernelStep | Jump) -> bool:

@@ -117,7 +117,7 @@ def _planning(
         uploads=uploads,
         shared=frozenset() if device is None else _shared(rows),
         swapped={buffer: group for group in swapped_groups(rows) for buffer in group},
-        lifetimes=lifetimes_of(rows),
+        lifetimes=lifetimes_of(rows, uploads),
     )
 
 

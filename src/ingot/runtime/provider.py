@@ -8,7 +8,7 @@ in `providers/__init__.py`, and nothing else changes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ingot.loops.ir import Buffer, Kernel
     from ingot.ops.define import Operator
     from ingot.ops.facts import Fact
+    from ingot.prim.tensor import Tensor
     from ingot.schedule.schedule import Scheduled
 
 
@@ -71,7 +72,16 @@ class DeviceMemory(Protocol):
         """Copy as many bytes as a contiguous array of the host has from an address to it, once kernels are done."""
 
     def finish(self) -> None:
-        """Wait until all kernels that were begun are done, and their errors are in the state of the run."""
+        """Wait until all kernels that were begun are done, and their errors are in the state of the run.
+
+        That state is shared memory.
+        """
+
+    def capture(self, begin: Callable[[], None]) -> Callable[[], None] | None:
+        """What begins, in one call, all kernels that `begin` would begin with the same arguments; none begin now.
+
+        None where there is no such thing.
+        """
 
 
 @runtime_checkable
@@ -81,6 +91,10 @@ class Compiler(Provider, Protocol):
     `compile.py` calls these methods in this order. The thread pool calls a kernel as `i64 kernel(slots, which, scalars,
     state, thread, piece, pieces)`: see `codegen/llvm/kernel.py`.
     """
+
+    @property
+    def lacks(self) -> tuple[type[Tensor], ...]:
+        """The kinds of primitives that it has no kernels for: a node that is lowered to one is refused."""
 
     @property
     def fingerprint(self) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
 
 from ingot.codegen.jumps import BEGIN, CHOOSE, GO, NEXT_RUN
@@ -116,8 +116,8 @@ def jump_of(row: JumpRow, slots: Mapping[Buffer, int], base: int) -> Jump:
     return Jump(step.name, row.kind, which, row.target - base, row.otherwise - base, trips, len(row.pairs))
 
 
-def lifetimes_of(rows: Sequence[Row]) -> dict[Buffer, tuple[int, int]]:
-    """The first and the last row that need each buffer.
+def lifetimes_of(rows: Sequence[Row], outside: Collection[Buffer] = ()) -> dict[Buffer, tuple[int, int]]:
+    """The first and the last row that need each buffer; those from `outside` are there before the first row.
 
     A buffer that is written before a loop and read in it lives until the loop ends; so does one that carries a value
     from one run to the next.
@@ -126,7 +126,8 @@ def lifetimes_of(rows: Sequence[Row]) -> dict[Buffer, tuple[int, int]]:
     loops: list[tuple[int, int, LoopStep]] = []
     for number, row in enumerate(rows):
         for buffer in row.buffers if isinstance(row, Kernel | JumpRow) else ():
-            lifetimes[buffer] = (lifetimes.get(buffer, (number, number))[0], number)
+            begin = -1 if buffer in outside else number
+            lifetimes[buffer] = (lifetimes.get(buffer, (begin, number))[0], number)
         if isinstance(row, JumpRow) and row.kind == NEXT_RUN:
             assert isinstance(row.step, LoopStep)
             loops.append((row.target - 1, number, row.step))

@@ -171,9 +171,11 @@ class PlanRunner:
             if device is not None:
                 _upload(device, prepared, values, slots)
             if segment.job is not None:
-                if observe is None:
+                if observe is None and device is None:
                     start(segment.job)
-                else:
+                elif observe is None and device is not None:
+                    segment.begin(device, start)
+                elif observe is not None:
                     self._observed(segment, frame, sizes, observe)
                 if device is not None:
                     device.finish()
@@ -198,6 +200,8 @@ class PlanRunner:
             if isinstance(step, Jump):
                 row = following
             else:
+                if self.plan.device is not None:
+                    self.plan.device.finish()
                 observe(step, perf_counter() - begin, sizes)
                 row += 1
 

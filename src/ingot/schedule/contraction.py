@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ingot.dtypes import DType
-from ingot.loops.ir import Buffer, Contraction, Index, Load, extent
+from ingot.loops.ir import Buffer, ByteDot, Contraction, Index, Load, extent
 from ingot.loops.join_axes import join_axes
 from ingot.schedule.byte_dot import byte_dot, code_dot
+from ingot.schedule.pair_dot import pair_dot
 from ingot.schedule.scratch import THREADS, panel_width
 from ingot.schedule.target import Target
 from ingot.schedule.tile import code_tile, tile_of
@@ -26,10 +27,10 @@ def schedule_contraction(product: Contraction, name: str, target: Target) -> Con
     if product.lhs.where:
         inner = product.k[-1]
         zeros = Buffer(f"{name}_zeros", product.lhs.dtype, inner.extent * product.lhs.index.factor(inner))
-    dot = byte_dot(product, target)
+    dot = byte_dot(product, target) or pair_dot(product, target)
     tile = replace(tile_of(product.dtype, extent(product.m), extent(product.n), target, product.groups), dot=dot)
     product = replace(product, zeros=zeros, tile=tile)
-    if dot is not None:  # a left operand of zeros that is flipped is none of zeros
+    if isinstance(dot, ByteDot):  # a left operand of zeros that is flipped is none of zeros
         product = replace(product, from_zeros=False)
     if product.packed:
         return product

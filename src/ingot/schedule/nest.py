@@ -39,7 +39,7 @@ def schedule_nest(nest: Nest, target: Target) -> tuple[Statement, ...]:
     blocks = turned(nest, target)
     if blocks is not None:
         return _shared(blocks.rows, blocks.statements)
-    across, gain = _vector(nest.rows, nest.stages)
+    across, gain = contiguous_axis(nest.rows, nest.stages)
     inner = max((_along_row(stage, target) for stage in nest.stages if stage.inner), default=0.0)
     if across is not None and gain > inner:
         return _across(nest, across, target)
@@ -93,7 +93,7 @@ def _serial(stage: Stage) -> tuple[Statement, ...]:
 
 
 def _vectored(stage: Stage) -> tuple[Statement, ...]:
-    vector = _vector(stage.inner, (stage,))[0] or (stage.inner[-1] if stage.inner else None)
+    vector = contiguous_axis(stage.inner, (stage,))[0] or (stage.inner[-1] if stage.inner else None)
     body = stage.body
     for var in (vector, *reversed([other for other in stage.inner if other is not vector])):
         if var is not None:
@@ -101,7 +101,7 @@ def _vectored(stage: Stage) -> tuple[Statement, ...]:
     return (*stage.starts, *body)
 
 
-def _vector(variables: Sequence[Var], stages: Sequence[Stage]) -> tuple[Var | None, int]:
+def contiguous_axis(variables: Sequence[Var], stages: Sequence[Stage]) -> tuple[Var | None, int]:
     """The variable along which most of what is read and written is contiguous, and by how much; None if none is."""
     best, most = None, 0
     for var in reversed(variables):
@@ -113,7 +113,7 @@ def _vector(variables: Sequence[Var], stages: Sequence[Stage]) -> tuple[Var | No
 
 def _along_row(stage: Stage, target: Target) -> float:
     """What is gained by vectors along the rows of a stage: less in short ones, after which the lanes are summed."""
-    var, gain = _vector(stage.inner, (stage,))
+    var, gain = contiguous_axis(stage.inner, (stage,))
     if var is None or not stage.starts or not isinstance(var.extent, int):
         return gain
     return gain * min(1.0, var.extent / (_ROW * target.lanes(_FLOAT)))

@@ -80,7 +80,7 @@ def schedule(fused: Fused, target: Target) -> Scheduled:
     kernels: dict[Kernel, tuple[Kernel, ...]] = {}
     for kernel in kernels_in(alternated.steps):
         kernels[kernel] = _winograd(kernel, constants, target) or _schedule_kernel(kernel, target)
-    hoisted = hoist_packing(_replaced(alternated.steps, kernels), target)
+    hoisted = hoist_packing(replace_kernels(alternated.steps, kernels), target)
     fused_stores: dict[Kernel, Tensor] = {}
     for kernel, new_ones in kernels.items():
         old = alternated.origins.get(kernel, kernel)
@@ -146,7 +146,7 @@ def _winograd(kernel: Kernel, constants: dict[Buffer, ConstantMemory], target: T
     return (kernel_of(kernel.name, (transformed.nest,), kernel.writes),)
 
 
-def _replaced(steps: Sequence[Step], kernels: Mapping[Kernel, tuple[Kernel, ...]]) -> tuple[Step, ...]:
+def replace_kernels(steps: Sequence[Step], kernels: Mapping[Kernel, tuple[Kernel, ...]]) -> tuple[Step, ...]:
     """Steps with scheduled kernels in the place of fused ones."""
     replaced: list[Step] = []
     for step in steps:
@@ -154,9 +154,9 @@ def _replaced(steps: Sequence[Step], kernels: Mapping[Kernel, tuple[Kernel, ...]
             case Kernel():
                 replaced.extend(kernels[step])
             case LoopStep():
-                replaced.append(replace(step, steps=_replaced(step.steps, kernels)))
+                replaced.append(replace(step, steps=replace_kernels(step.steps, kernels)))
             case BranchStep():
-                then, otherwise = _replaced(step.then, kernels), _replaced(step.otherwise, kernels)
+                then, otherwise = replace_kernels(step.then, kernels), replace_kernels(step.otherwise, kernels)
                 replaced.append(replace(step, then=then, otherwise=otherwise))
             case _:
                 replaced.append(step)

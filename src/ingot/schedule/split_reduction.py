@@ -30,8 +30,13 @@ class SplitReduction:
     whole: Nest
 
 
-def split_reduction(nest: Nest, name: str, limits: FusionLimits) -> SplitReduction | None:
-    """A nest that reduces each of a few long rows, once, split in two; None for any other nest."""
+def split_reduction(
+    nest: Nest, name: str, limits: FusionLimits, shortest: int = _SHORTEST, most_parts: int = _MOST_PARTS
+) -> SplitReduction | None:
+    """A nest that reduces each of a few long rows, once, split in two; None for any other nest.
+
+    A part has at least `shortest` elements, and there are at most `most_parts`.
+    """
     if len(nest.stages) != 2:
         return None
     first, last = nest.stages
@@ -39,7 +44,7 @@ def split_reduction(nest: Nest, name: str, limits: FusionLimits) -> SplitReducti
     if last.inner or len(first.body) != 1 or not limits.divides(rows, extent(first.inner)):
         return None
     (update,) = first.body
-    count = _parts(first)
+    count = _parts(first, shortest, most_parts)
     if count is None or not isinstance(update, Update):
         return None
     along, *others = first.inner
@@ -65,10 +70,10 @@ def split_reduction(nest: Nest, name: str, limits: FusionLimits) -> SplitReducti
     return SplitReduction(tuple(parts), buffer, Nest(nest.rows, (Stage((every,), first.starts, (combine,)), last)))
 
 
-def _parts(stage: Stage) -> int | None:
+def _parts(stage: Stage, shortest: int, most_parts: int) -> int | None:
     """How many parts the outermost loop of a reduction is divided into; None if that does not pay."""
     total, outer = extent(stage.inner), stage.inner[0].extent
-    parts = min(_MOST_PARTS, total // _SHORTEST) if isinstance(total, int) else _UNKNOWN_PARTS
+    parts = min(most_parts, total // shortest) if isinstance(total, int) else _UNKNOWN_PARTS
     return None if isinstance(outer, int) and outer < parts else parts
 
 

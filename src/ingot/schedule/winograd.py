@@ -7,7 +7,7 @@ sums are polynomials, which are multiplied by their values at `side` + 2 points.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from ingot.dtypes import Array, DType
 from ingot.fuse.contraction import Packed
 from ingot.loops.ir import Buffer, Contraction, Index, Load, Var, Winograd, extent
 from ingot.prim.tensor import Constant
+from ingot.schedule.pair_dot import multiplies_pairs
 from ingot.schedule.scratch import THREADS
 from ingot.schedule.target import Target
 from ingot.schedule.tile import tile_of
@@ -71,7 +72,8 @@ def winograd_of(product: Contraction, weights: Packed, name: str, target: Target
     """A contraction whose axes are not joined by Winograd's algorithm; None if that is not possible, or no quicker."""
     if not _applies(product) or not _is_moderate(weights):
         return None
-    side = min((0, *POINTS), key=lambda side: _time(product, side, target.l2))
+    pairs = multiplies_pairs(product.lhs.dtype, product.rhs.dtype, target)
+    side = min((0, *POINTS), key=lambda side: _time(product, side, target.l2) / (2 if pairs and side == 0 else 1))
     return None if side == 0 else _transformed(product, weights, side, name, target)
 
 
@@ -100,7 +102,7 @@ def _applies(product: Contraction) -> bool:
         return False
     if len(product.m) < 2 or len(product.k) != 3 or [var.extent for var in product.k[:2]] != [3, 3]:
         return False
-    if product.lhs.dtype is not DType.FLOAT32 or product.lhs.index.factor(product.k[2]) != 1:
+    if product.lhs.index.factor(product.k[2]) != 1:
         return False
     sizes = (product.k[2].extent, product.n[0].extent)
     if not all(isinstance(size, int) and size >= _FEWEST for size in sizes):
@@ -110,7 +112,7 @@ def _applies(product: Contraction) -> bool:
 
 def _is_moderate(weights: Packed) -> bool:
     """Whether all weights are finite, and stay so when they are transformed."""
-    return bool(weights.array.max() < _LARGEST and weights.array.min() > -_LARGEST)
+    return float(weights.array.max()) < _LARGEST and float(weights.array.min()) > -_LARGEST
 
 
 def _slides(product: Contraction, along: Var, tap: Var) -> bool:
@@ -149,7 +151,8 @@ def _transformed(product: Contraction, weights: Packed, side: int, name: str, ta
     plain = weights.array.reshape(3, 3, channels, filters)
     rows, columns = product.k[:2]
     at = Index(((rows, 3 * channels * filters), (columns, channels * filters), (channel, filters), (filter_, 1)))
-    original = Load(product.dtype, Buffer(f"{name}_filters", product.dtype, plain.size), at)
+    narrow = product.rhs.dtype
+    original = Load(narrow, Buffer(f"{name}_filters", narrow, plain.size), at)
     count = (side + 2) ** 2
     lines = (_padded(channels) + _LINE, _padded(filters) + _SPARE + _LINE)
     scratch = tuple(
@@ -162,7 +165,7 @@ def _transformed(product: Contraction, weights: Packed, side: int, name: str, ta
         product.n,
         product.k,
         product.lhs,
-        replace(product.rhs, buffer=Buffer(f"{name}_weights", product.dtype, count * channels * filters)),
+        Load(product.dtype, Buffer(f"{name}_weights", product.dtype, count * channels * filters), product.rhs.index),
         original,
         product.body,
         side,
@@ -172,8 +175,9 @@ def _transformed(product: Contraction, weights: Packed, side: int, name: str, ta
         Buffer(f"{name}_zeros", product.dtype, channels),
         tile_of(product.dtype, None, extent(product.n), target),  # it has tiles for any rest of the rows
     )
-    original_filters = Constant(product.dtype, (plain.size,), np.ascontiguousarray(plain).reshape(-1))
-    return Transformed(nest, {nest.rhs.buffer: Filters(plain, side), original.buffer: original_filters})
+    original_filters = Constant(narrow, (plain.size,), np.ascontiguousarray(plain).reshape(-1))
+    wide = plain.astype(product.dtype.numpy, copy=False)
+    return Transformed(nest, {nest.rhs.buffer: Filters(wide, side), original.buffer: original_filters})
 
 
 def _padded(count: int) -> int:

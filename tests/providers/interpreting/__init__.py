@@ -38,6 +38,7 @@ class Interpreting:
     name = "interpreting"
     fingerprint = None
     threads = 1
+    lacks = ()
 
     def __init__(self) -> None:
         self.ran: list[str] = []
@@ -53,9 +54,7 @@ class Interpreting:
 
     def limits(self) -> FusionLimits:
         """No vectors, no attention, one thread."""
-        return FusionLimits(
-            padded_row=1, attention_rows=1 << 62, folded_bytes=1 << 20, inlined=96, few_rows=0, long_row=0
-        )
+        return FusionLimits(padded_row=1, attention_rows=None, folded_bytes=1 << 20, inlined=96, few_rows=0, long_row=0)
 
     def schedule(self, fused: Fused) -> Scheduled:
         """Nothing is adapted: this machine has no vectors, no caches and one thread."""

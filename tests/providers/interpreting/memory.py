@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,9 @@ class OwnMemory:
 
     def finish(self) -> None:
         """Every kernel is done when it returns."""
+
+    def capture(self, begin: Callable[[], None]) -> None:
+        """There is nothing that begins several kernels at once."""
 
     def bytes_at(self, address: int, size: int) -> memoryview:
         """The bytes at an address; AssertionError if they are not all in one allocation."""

@@ -12,11 +12,13 @@ from ingot.codegen.llvm.loops import Loops
 from ingot.codegen.llvm.math.exponential import exp_weight
 from ingot.codegen.llvm.math.lanes import lanes_of
 from ingot.codegen.llvm.micro import Cells, accumulate, cells_of
+from ingot.codegen.llvm.narrow_micro import accumulate_narrow
 from ingot.codegen.llvm.product import SUM
 from ingot.codegen.llvm.share import Share, Sharing, larger, part_of, smaller, up
 from ingot.codegen.llvm.transpose import transposed
 from ingot.codegen.llvm.types import I64, element, stack_slot, vector, width
-from ingot.loops.ir import Attention, Index, Load, Local, Scalar, Store, Tile, Var, extent
+from ingot.loops.ir import Apply, Attention, Index, Load, Local, Scalar, Store, Tile, Var, extent
+from ingot.prim.functions import NARROW_FLOATS
 from ingot.schedule.tile import heights
 from ingot.schedule.work import CONTRACTION_GRAIN, STACKS_PER_THREAD
 
@@ -102,10 +104,10 @@ class _Emitter:
 
     def _can_transpose(self, keys: Scalar) -> bool:
         """Whether the elements of a key are contiguous, so that squares of them can be transposed in registers."""
-        nest = self.nest
-        if not isinstance(keys, Load) or keys.where or keys.dtype is not nest.dtype or self.tile.lanes == 1:
+        nest, load = self.nest, _before_widening(keys)
+        if load is None or load.where or self.tile.lanes == 1:
             return False
-        return keys.index.factor(nest.k) == 1 and all(isinstance(term, Var) for term, _ in keys.index.terms)
+        return load.index.factor(nest.k) == 1 and all(isinstance(term, Var) for term, _ in load.index.terms)
 
     def _transpose_keys(self, first: ir.Value, k: ir.Value, start: ir.Value) -> None:
         """Pack a square of lanes x lanes elements of keys, transposed.
@@ -113,15 +115,18 @@ class _Emitter:
         Past the last key that key is packed again: its sums are never read.
         """
         b, nest, tile = self.b, self.nest, self.tile
-        assert isinstance(nest.keys, Load)
+        keys = _before_widening(nest.keys)
+        assert keys is not None
+        kind = element(keys.dtype)
         last = b.sub(self.keys, I64(1))
         self.loops.variables[nest.k] = k
         lines = []
         for line in range(tile.lanes):
             self.loops.variables[nest.t] = smaller(self.b, b.add(first, I64(line)), last)
-            place = self.loops.index(nest.keys.index)
-            start_of_key = b.gep(self.frame.buffers[nest.keys.buffer], [place], source_etype=self.kind)
-            lines.append(b.load(start_of_key, typ=self.lanes, align=width(nest.dtype)))
+            place = self.loops.index(keys.index)
+            start_of_key = b.gep(self.frame.buffers[keys.buffer], [place], source_etype=kind)
+            loaded = b.load(start_of_key, typ=vector(kind, tile.lanes), align=width(keys.dtype))
+            lines.append(scalars.cast(b, loaded, keys.dtype, nest.dtype))
         for line, value in enumerate(transposed(b, lines)):
             place = b.add(start, b.mul(b.add(k, I64(line)), I64(tile.columns)))
             b.store(value, self._at(_KEYS, place)).align = self.align
@@ -205,17 +210,20 @@ class _Emitter:
     def _score(self, height: int, row: ir.Value, rows: ir.Value, key: ir.Value, count: ir.Value) -> None:
         """Store the sums of rows and a block of keys; where there are fewer rows, the last is summed again."""
         b, nest, tile = self.b, self.nest, self.tile
-        step = self.frame.size(nest.queries.index.factor(nest.k))
+        step = nest.queries.index.factor(nest.k)
         self.loops.variables[nest.k] = I64(0)
         pointers = []
         for line in range(height):
             self.loops.unflatten(nest.m, b.add(row, smaller(self.b, I64(line), b.sub(rows, I64(1)))))
             place = self.loops.index(nest.queries.index)
-            pointers.append(b.gep(self.frame.buffers[nest.queries.buffer], [place], source_etype=self.kind))
+            kind = element(nest.queries.dtype)
+            pointers.append(b.gep(self.frame.buffers[nest.queries.buffer], [place], source_etype=kind))
         with self.loops.loop(I64(0), count, tile.columns) as first:
             panel = self._at(_KEYS, b.mul(b.add(key, first), self.depth))
             cells = cells_of(b, nest.dtype, tile, height)
-            accumulate(self.loops, nest.dtype, tile, cells, pointers, step, panel, self.depth)
+            accumulate_narrow(
+                self.loops, nest.dtype, tile, cells, pointers, nest.queries.dtype, step, panel, nest.dtype, self.depth
+            )
             for line, sums in enumerate(cells):
                 for index, cell in enumerate(sums):
                     place = b.add(first, I64(line * nest.block + index * tile.lanes))
@@ -364,6 +372,16 @@ class _Emitter:
 
     def _ceil(self, value: ir.Value, by: int) -> ir.Value:
         return self.b.sdiv(self.b.add(value, I64(by - 1)), I64(by))
+
+
+def _before_widening(value: Scalar) -> Load | None:
+    """The load that a value is, or is widened from; None for any other."""
+    match value:
+        case Load():
+            return value
+        case Apply(function="cast", arguments=(Load(dtype=dtype) as load,)) if dtype in NARROW_FLOATS:
+            return load
+    return None
 
 
 EMITTER = NestEmitter(_emit, _share)

@@ -335,6 +335,10 @@ class Builder:
         assert isinstance(vector.type, VectorType)
         return self._new(vector.type.element, f"extractelement {vector.type.text} {vector.text}, {place}")
 
+    def extract_value(self, struct: Value, place: int, kind: Type) -> Value:
+        """A field of a struct, which is of type `kind`."""
+        return self._new(kind, f"extractvalue {struct.type.text} {struct.text}, {place}")
+
     def shuffle_vector(self, x: Value, y: Value, mask: Value) -> Value:
         assert isinstance(x.type, VectorType)
         assert isinstance(mask.type, VectorType)

@@ -37,7 +37,7 @@ def accumulate_bytes(
 ) -> None:
     """Add `depth` terms to each accumulator: bytes of a row, `step` apart, times those of a column."""
     b, dot = loops.b, tile.dot
-    assert dot is not None
+    assert isinstance(dot, ByteDot)
     units = _Units(loops, left, dot, step)
     whole = depth if dot.terms == 1 else b.lshr(depth, I64(dot.terms.bit_length() - 1))
     with loops.loop(I64(0), whole, 1) as k:
@@ -51,7 +51,7 @@ def accumulate_bytes(
 def _add(loops: Loops, tile: Tile, cells: Cells, panel: ir.Value, k: ir.Value, units: Sequence[ir.Value]) -> None:
     """Add the products of one unit of each row and of each column."""
     b, dot = loops.b, tile.dot
-    assert dot is not None
+    assert isinstance(dot, ByteDot)
     lanes = vector(I32, tile.lanes)
     offset = b.mul(k, I64(tile.columns))
     columns = []

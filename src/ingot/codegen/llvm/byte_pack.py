@@ -53,7 +53,7 @@ def pack_bytes(product: Contraction, buffer: Buffer, first: Var, place: Var, num
     """The statements that pack panel `number`, the columns from `first` on, into a buffer; `place` is one of them."""
     tile = product.tile
     assert tile is not None
-    assert tile.dot is not None
+    assert isinstance(tile.dot, ByteDot)
     dot, (*outer, inner) = tile.dot, product.k
     statements: list[Statement] = []
     base = Index(((number, product.depth * tile.columns), (place, 1)))
@@ -65,13 +65,13 @@ def pack_bytes(product: Contraction, buffer: Buffer, first: Var, place: Var, num
     stores: list[Statement] = []
     for group in range(product.groups):
         own = group * (tile.columns // product.groups)
-        source = _columns(product, first, place, group)
+        source = padded_columns(product, first, place, group)
         start: tuple[Statement, ...] = (Store(buffer, base.plus(own), Literal(DType.INT32, 0)),)
         if dot.flipped:
             start = _starts(product, source, dot, Store(buffer, base.plus(own), Local(DType.INT32, "start")))
         statements.append(For(place, start, Kind.VECTOR))
         stores.append(For(place, (Store(buffer, target.plus(own), _unit(source, inner, unit, dot)),), Kind.VECTOR))
-    return (*statements, *_around((*outer, unit), stores))
+    return (*statements, *loops_around((*outer, unit), stores))
 
 
 def moved_load(load: Load, var: Var, index: Index) -> Load:
@@ -87,17 +87,25 @@ def moved_load(load: Load, var: Var, index: Index) -> Load:
     return changed
 
 
-def _start_factor(dot: ByteDot) -> int:
-    """What the sum of a column is multiplied by to be what its sums start with."""
-    return (-128 if dot.unsigned else 128) if dot.flipped else 0
-
-
-def _columns(product: Contraction, first: Var, place: Var, group: int) -> Load:
+def padded_columns(product: Contraction, first: Var, place: Var, group: int) -> Load:
     """The elements of the columns of a group, zeros past the last one."""
     (column,) = product.n
     inside = Inside(Index(((first, 1), (place, 1))), column.extent)
     source = moved_load(product.rhs, column, Index(((first, 1), (place, 1)), column.extent * group))
     return Load(source.dtype, source.buffer, source.index, (*source.where, inside), 0)
+
+
+def loops_around(variables: Sequence[Var], body: Sequence[Statement]) -> tuple[Statement, ...]:
+    """Nested loops over variables, the first outermost, around a body."""
+    statements = tuple(body)
+    for var in reversed(variables):
+        statements = (For(var, statements),)
+    return statements
+
+
+def _start_factor(dot: ByteDot) -> int:
+    """What the sum of a column is multiplied by to be what its sums start with."""
+    return (-128 if dot.unsigned else 128) if dot.flipped else 0
 
 
 def _starts(product: Contraction, source: Load, dot: ByteDot, store: Store) -> tuple[Statement, ...]:
@@ -106,7 +114,7 @@ def _starts(product: Contraction, source: Load, dot: ByteDot, store: Store) -> t
     total = Apply(DType.INT32, "multiply", (store.value, Literal(DType.INT32, _start_factor(dot))))
     return (
         Let("start", Literal(DType.INT32, 0)),
-        *_around(product.k, (add,)),
+        *loops_around(product.k, (add,)),
         Store(store.buffer, store.index, total),
     )
 
@@ -131,10 +139,3 @@ def _unit(source: Load, inner: Var, unit: Var, dot: ByteDot) -> Scalar:
         joined = value if joined is None else Apply(DType.INT32, "add", (joined, value))
     assert joined is not None
     return joined
-
-
-def _around(variables: Sequence[Var], body: Sequence[Statement]) -> tuple[Statement, ...]:
-    statements = tuple(body)
-    for var in reversed(variables):
-        statements = (For(var, statements),)
-    return statements

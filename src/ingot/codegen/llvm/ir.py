@@ -62,6 +62,15 @@ class HalfType(Type):
         super().__init__("half")
 
 
+class BFloatType(Type):
+    """bfloat16, as instructions on it take it: elements in registers are their bits."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__("bfloat")
+
+
 class FloatType(Type):
     __slots__ = ()
 

@@ -63,7 +63,7 @@ Request: TypeAlias = tuple[str, str, str, str, bool, bool]
 """A module, the triple, the name and the features of a processor, and whether to emit position-independent code, and
 a draft of it: compiled in a fifth of the time, several times slower, with the same results to the bit."""
 Answer: TypeAlias = tuple[bytes, tuple[str, ...]]
-"""An object file, and the names of the functions in it."""
+"""An object file, or PTX for a GPU, and the names of the functions in it."""
 
 _PASSES = ("sroa", "loop_rotate", "new_gvn", "instruction_combine", "simplify_cfg")
 """The passes that pay for code that is vectorised already: half the time of LLVM's own list, and the same speed."""
@@ -98,7 +98,8 @@ def object_code(request: Request) -> Answer:
     with llvm.create_context() as context:
         module, machine = _optimised(request, context)
         with module:
-            code = bytes(machine.emit_object(module))
+            is_ptx = request[1].startswith("nvptx")  # which a driver compiles on
+            code = machine.emit_assembly(module).encode() if is_ptx else bytes(machine.emit_object(module))
             return code, tuple(function.name for function in module.functions if not function.is_declaration)
 
 
@@ -119,6 +120,9 @@ def _optimised(request: Request, context: Any) -> tuple[Any, Any]:
     module = llvm.parse_assembly(text, context)
     if not triple.startswith("x86_64"):  # where what LLVM assumes without it leads to the same code
         module.data_layout = str(machine.target_data)
+    if triple.startswith("nvptx"):
+        _optimise_for_gpu(module, machine)
+        return module, machine
     endless = triple.startswith("wasm") and " half" in text
     passes = _DRAFT_PASSES if draft else _PASSES
     optimise(module, machine, tuple(name for name in passes if not endless or name not in _ENDLESS))
@@ -132,6 +136,14 @@ def optimise(module: Any, machine: Any, passes: tuple[str, ...] = _PASSES) -> No
     for name in passes:
         getattr(manager, f"add_{name}_pass")()
     manager.run(module, builder)
+
+
+def _optimise_for_gpu(module: Any, machine: Any) -> None:
+    """LLVM's own list of passes, without unrolling and vectorising: what pays of that is done already."""
+    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options.loop_unrolling = options.slp_vectorization = options.loop_vectorization = False
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
 
 
 def machine_for(triple: str, cpu: str, features: str, anywhere: bool, draft: bool = False) -> Any:

@@ -35,12 +35,18 @@ def accumulate(
     panel: ir.Value,
     depth: ir.Value,
     apart: int | None = None,
+    row_dtype: DType | None = None,
+    panel_dtype: DType | None = None,
 ) -> None:
     """Add `depth` terms to each accumulator: elements of a row, `step` apart, times those of a column.
 
-    The terms of a panel lie `apart` elements from each other, by default as many as the tile has columns.
+    The terms of a panel lie `apart` elements from each other, by default as many as the tile has columns. Elements of
+    rows and of panels are of `dtype`, or of narrower types that are widened to it as they are loaded.
     """
-    b, kind = loops.b, element(dtype)
+    b = loops.b
+    row_dtype, panel_dtype = row_dtype or dtype, panel_dtype or dtype
+    row_kind, kind = element(row_dtype), element(panel_dtype)
+    sums_kind = vector(element(dtype), tile.lanes)
     lanes = vector(kind, tile.lanes)
     with loops.loop(I64(0), depth, 1) as k:
         offset = b.mul(k, I64(tile.columns if apart is None else apart))
@@ -48,14 +54,14 @@ def accumulate(
         for index in range(tile.vectors):
             place = b.gep(panel, [b.add(offset, I64(index * tile.lanes))], source_etype=kind)
             weights = b.load(place, typ=lanes)
-            weights.align = width(dtype) * tile.lanes
-            columns.append(weights)
+            weights.align = width(panel_dtype) * tile.lanes
+            columns.append(scalars.cast(b, weights, panel_dtype, dtype))
         moved = b.mul(k, step)
         for row, sums in zip(rows, cells, strict=True):
-            one = b.load(b.gep(row, [moved], source_etype=kind), typ=kind)
-            spread = loops.splat(one, tile.lanes)
+            one = b.load(b.gep(row, [moved], source_etype=row_kind), typ=row_kind)
+            spread = scalars.cast(b, loops.splat(one, tile.lanes), row_dtype, dtype)
             for column, cell in zip(columns, sums, strict=True):
-                b.store(_multiply_add(b, dtype, spread, column, b.load(cell, typ=lanes)), cell)
+                b.store(_multiply_add(b, dtype, spread, column, b.load(cell, typ=sums_kind)), cell)
 
 
 def _multiply_add(b: Builder, dtype: DType, x: ir.Value, y: ir.Value, total: ir.Value) -> ir.Value:

@@ -7,23 +7,24 @@ from typing import Any
 import numpy as np
 
 from ingot.codegen.llvm.byte_pack import byte_panels
+from ingot.codegen.llvm.pair_pack import pair_panels
 from ingot.dtypes import Array
 from ingot.fuse.contraction import Packed
-from ingot.loops.ir import Tile
+from ingot.loops.ir import PairDot, Tile
 from ingot.schedule.winograd import Filters, at_points
 
 
 def packed(weights: Packed | Filters, tile: Tile, inner: int = 1) -> Array:
     """[batch, panel, k, column], zeros past the last column, beginning at a cache line.
 
-    `inner` is the length of the innermost axis of `k`: each has units of its own where a tile sums several bytes.
+    `inner` is the length of the innermost axis of `k`: each has units of its own where a tile sums several terms.
     """
     if isinstance(weights, Filters):
         return packed_filters(weights, tile)
     panels = packed_panels(weights, tile)
     if tile.dot is None:
         return panels
-    units = byte_panels(panels, tile.dot, inner)
+    units = pair_panels(panels, inner) if isinstance(tile.dot, PairDot) else byte_panels(panels, tile.dot, inner)
     batch, count, rows, columns = units.shape
     packed = _aligned_zeros(batch, count, rows, columns, units.dtype)
     packed[:] = units

@@ -15,11 +15,29 @@ from ingot.codegen.llvm.code_micro import accumulate_codes, unpack_codes
 from ingot.codegen.llvm.emitter import Frame, NestEmitter
 from ingot.codegen.llvm.lanes import Lane
 from ingot.codegen.llvm.loops import Loops
-from ingot.codegen.llvm.micro import accumulate, cells_of
+from ingot.codegen.llvm.micro import cells_of
+from ingot.codegen.llvm.narrow_micro import accumulate_narrow
+from ingot.codegen.llvm.pair_micro import accumulate_pairs
+from ingot.codegen.llvm.pair_pack import pack_pairs
 from ingot.codegen.llvm.share import Share, Sharing, larger, part_of, smaller, up
 from ingot.codegen.llvm.types import I8, I64, element, stack_slot, vector, width
 from ingot.dims import Dim
-from ingot.loops.ir import Buffer, CodeBlocks, Contraction, For, Index, Inside, Kind, Load, Store, Var, extent
+from ingot.loops.ir import (
+    Buffer,
+    ByteDot,
+    CodeBlocks,
+    Contraction,
+    For,
+    Index,
+    Inside,
+    Kind,
+    Load,
+    PairDot,
+    Store,
+    Var,
+    extent,
+    widened,
+)
 from ingot.schedule.tile import heights
 from ingot.schedule.work import CONTRACTION_GRAIN, LEAST_TILES, ROWS_HIDING_A_READ
 
@@ -72,6 +90,7 @@ class _Emitter:
         self.kind = element(product.dtype)
         self.lanes = vector(self.kind, self.tile.lanes)
         bytes_ = width(product.dtype) * self.tile.lanes
+        self.panel_kind = element(product.panel_dtype)
         self.sums = stack_slot(b, ir.ArrayType(self.lanes, self.tile.rows * self.tile.vectors), bytes_)
 
     def emit(self) -> None:
@@ -100,7 +119,8 @@ class _Emitter:
             panel = self._turned(step, I64(0), panels)
             column = b.mul(panel, I64(self.columns))
             columns = smaller(b, b.sub(self.frame.size(self.n), column), I64(self.columns))
-            packed = b.gep(base, [b.mul(panel, self.frame.size(self.depth * tile.columns))], source_etype=self.kind)
+            start = b.mul(panel, self.frame.size(self.depth * tile.columns))
+            packed = b.gep(base, [start], source_etype=self.panel_kind)
             with self.loops.loop(low, high, tile.rows) as row:
                 rows = smaller(b, b.sub(high, row), I64(tile.rows))
                 self._sum(row, rows, packed)
@@ -172,7 +192,7 @@ class _Emitter:
             (buffer,) = self.product.scratch
             base = self._pack(column, buffer, self.frame.thread)
             start = b.mul(self.frame.thread, self.frame.size(elements))
-        packed = b.gep(base, [start], source_etype=self.kind)
+        packed = b.gep(base, [start], source_etype=self.panel_kind)
         return lambda row, rows: self._sum(row, rows, packed)
 
     def _coded_panel(self, stack: ir.Value) -> Callable[[ir.Value, ir.Value], None]:
@@ -208,7 +228,8 @@ class _Emitter:
         which = Var("number", 1)
         self.loops.variables[which] = number
         if tile.dot is not None:
-            self.loops.statements(pack_bytes(product, buffer, first, place, which))
+            pack = pack_pairs if isinstance(tile.dot, PairDot) else pack_bytes
+            self.loops.statements(pack(product, buffer, first, place, which))
             return self.frame.buffers[buffer]
         inside = Inside(Index(((first, 1), (place, 1))), self.n)
         target = Index(((which, self.depth * tile.columns), (place, 1)))
@@ -220,7 +241,7 @@ class _Emitter:
         for group in range(product.groups):
             source = moved_load(product.rhs, product.n[0], Index(((first, 1), (place, 1)), self.n * group))
             value = Load(source.dtype, source.buffer, source.index, (*source.where, inside), 0)
-            store = Store(buffer, target.plus(group * self.columns), value)
+            store = Store(buffer, target.plus(group * self.columns), widened(value, buffer.dtype))
             body = (*body, For(place, (store,), Kind.VECTOR))
         for var in reversed(product.k):
             body = (For(var, body),)
@@ -275,7 +296,8 @@ class _Emitter:
         """Sum `height` rows; where there are fewer, the last one is summed again."""
         b, tile, product = self.b, self.tile, self.product
         cells = cells_of(b, product.dtype, tile, height)
-        if tile.dot is not None:
+        starts_apart = isinstance(tile.dot, ByteDot)
+        if starts_apart:
             start_sums(b, tile, cells, packed)
         last = b.sub(rows, I64(1))
         starts, conditions, byte_rows = [], [], []
@@ -288,25 +310,31 @@ class _Emitter:
             starts.append(self._base(product.lhs.index, product.k))
             conditions.append([(self._base(condition.index, product.k), condition) for condition in product.lhs.where])
         step_cell = stack_slot(b, I64)
-        b.store(I64(0 if tile.dot is None else tile.columns), step_cell)  # how far the panel has been read
+        b.store(I64(tile.columns if starts_apart else 0), step_cell)  # how far the panel has been read
         with _nested(self.loops, self.frame, outer):
             pointers = [self._row(start, where, outer) for start, where in zip(starts, conditions, strict=True)]
             read = b.load(step_cell, typ=I64)
-            panel = b.gep(packed, [read], source_etype=self.kind)
+            panel = b.gep(packed, [read], source_etype=self.panel_kind)
             extent_ = self.frame.size(inner.extent)
             if product.from_zeros:
                 extent_ = b.select(b.icmp_signed("==", self._number(), I64(0)), I64(0), extent_)
             step = product.lhs.index.factor(inner)
-            rows_read = extent_
-            if codes is not None and codes.dot is not None:
-                accumulate_rounded(self.loops, codes, tile, cells, byte_rows, panel, extent_)
-            elif codes is not None:
-                accumulate_codes(self.loops, codes, tile, cells, pointers, self.frame.size(step), panel, extent_)
-            elif tile.dot is None:
-                accumulate(self.loops, product.dtype, tile, cells, pointers, self.frame.size(step), panel, extent_)
-            else:
-                accumulate_bytes(self.loops, product.lhs, tile, cells, pointers, step, panel, extent_)
-                rows_read = up(b, extent_, I64(tile.dot.terms))
+            match tile.dot:
+                case None if codes is not None and codes.dot is not None:
+                    accumulate_rounded(self.loops, codes, tile, cells, byte_rows, panel, extent_)
+                case None if codes is not None:
+                    accumulate_codes(self.loops, codes, tile, cells, pointers, self.frame.size(step), panel, extent_)
+                case None:
+                    panel_dtype = product.panel_dtype if product.codes is None else product.dtype
+                    accumulate_narrow(
+                        self.loops, product.dtype, tile, cells, pointers, product.lhs.dtype, step, panel,
+                        panel_dtype, extent_,
+                    )  # fmt: skip
+                case PairDot():
+                    accumulate_pairs(self.loops, tile, cells, pointers, step, panel, extent_)
+                case ByteDot():
+                    accumulate_bytes(self.loops, product.lhs, tile, cells, pointers, step, panel, extent_)
+            rows_read = extent_ if product.terms == 1 else up(b, extent_, I64(product.terms))
             b.store(b.add(read, b.mul(rows_read, I64(tile.columns))), step_cell)
         for line in range(height):
             for index in range(tile.vectors):

@@ -11,8 +11,8 @@ from ingot.codegen.llvm.micro import accumulate, cells_of
 from ingot.codegen.llvm.product import SUM
 from ingot.codegen.llvm.share import Share, Sharing, larger, part_of, smaller, up
 from ingot.codegen.llvm.transform import input_transform, output_transform
-from ingot.codegen.llvm.types import I1, I32, I64, PTR, element, stack_slot, vector, width
-from ingot.loops.ir import Apply, For, Let, Literal, Statement, Update, Var, Winograd, extent
+from ingot.codegen.llvm.types import I1, I16, I32, I64, PTR, element, stack_slot, vector, width
+from ingot.loops.ir import Apply, For, Let, Literal, Statement, Update, Var, Winograd, extent, widened
 from ingot.schedule.tile import heights
 from ingot.schedule.work import BLOCKS_PER_THREAD, CONTRACTION_GRAIN
 
@@ -53,6 +53,7 @@ class _Emitter:
         self.tile = nest.tile
         self.side, self.span = nest.side, nest.side + 2
         self.kind = element(nest.dtype)
+        self.read_kind = element(nest.lhs.dtype)
         self.lanes = vector(self.kind, self.tile.lanes)
         self.align = width(nest.dtype) * self.tile.lanes
         *self.images, self.row, self.column = nest.m
@@ -102,7 +103,7 @@ class _Emitter:
             inputs = []
             for number in range(span**2):
                 start = b.load(b.gep(self.places, [I64(number)], source_etype=PTR), typ=PTR)
-                inputs.append(self._loaded(b.gep(start, [first], source_etype=self.kind), mask))
+                inputs.append(self._loaded(b.gep(start, [first], source_etype=self.read_kind), mask))
                 if number % span >= 2:
                     self._fetch_ahead(start, first)
             values = input_transform(b, self.side, [inputs[i * span : (i + 1) * span] for i in range(span)])
@@ -117,7 +118,7 @@ class _Emitter:
         with loops.loop(I64(0), I64(self.span), 1) as i:
             for j in range(self.span):
                 variables[self.row], variables[self.column] = b.add(origin[0], i), b.add(origin[1], I64(j))
-                place = b.gep(self.frame.buffers[lhs.buffer], [loops.index(lhs.index)], source_etype=self.kind)
+                place = b.gep(self.frame.buffers[lhs.buffer], [loops.index(lhs.index)], source_etype=self.read_kind)
                 bounds = [(loops.index(condition.index), condition.size) for condition in lhs.where]
                 bounds += [(variables[var], var.extent + 2) for var in (self.row, self.column)]  # no window sees more
                 for index, size in bounds:
@@ -127,14 +128,19 @@ class _Emitter:
                 b.store(place, b.gep(self.places, [number], source_etype=PTR))
 
     def _loaded(self, place: ir.Value, mask: ir.Value) -> ir.Value:
-        arguments = [place, I32(width(self.nest.dtype)), mask, ir.Constant(self.lanes, None)]
-        return scalars.intrinsic(self.b, "masked.load", self.lanes, arguments, self.lanes, PTR)
+        """A vector of elements of the left operand, zeros where the mask is not set."""
+        b, dtype = self.b, self.nest.lhs.dtype
+        bits = self.lanes if dtype is self.nest.dtype else vector(I16, self.tile.lanes)
+        arguments = [place, I32(width(dtype)), mask, ir.Constant(bits, None)]
+        loaded = scalars.intrinsic(b, "masked.load", bits, arguments, bits, PTR)
+        kind = vector(self.read_kind, self.tile.lanes)
+        return scalars.cast(b, loaded if kind == bits else b.bitcast(loaded, kind), dtype, self.nest.dtype)
 
     def _fetch_ahead(self, start: ir.Value, first: ir.Value) -> None:
         """Prefetch the next tile along a row: wherever that is, a prefetch does no harm."""
         b = self.b
         step = self.frame.size(self.nest.lhs.index.factor(self.column))
-        place = b.gep(start, [b.add(first, b.mul(I64(self.side), step))], source_etype=self.kind)
+        place = b.gep(start, [b.add(first, b.mul(I64(self.side), step))], source_etype=self.read_kind)
         for_reading, keep, of_memory = I32(0), I32(3), I32(1)
         scalars.intrinsic(b, "prefetch", ir.VoidType(), [place, for_reading, keep, of_memory], PTR)
 
@@ -206,7 +212,8 @@ class _Emitter:
     def _direct(self) -> tuple[Statement, ...]:
         """The statements that compute a sum directly."""
         nest = self.nest
-        loops: Statement = Update(SUM, "add", Apply(nest.dtype, "multiply", (nest.lhs, nest.plain)))
+        factors = tuple(widened(operand, nest.dtype) for operand in (nest.lhs, nest.plain))
+        loops: Statement = Update(SUM, "add", Apply(nest.dtype, "multiply", factors))
         for var in reversed(nest.k):
             loops = For(var, (loops,))
         return (Let(SUM, Literal(nest.dtype, 0.0)), loops)

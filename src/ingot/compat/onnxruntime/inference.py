@@ -35,6 +35,7 @@ from ingot.compat.onnxruntime.values import OrtValue, contents_of
 from ingot.errors import InputError
 from ingot.ir.model import Model
 from ingot.ir.types import SparseTensorType, Type
+from ingot.passes.precisions import PRECISIONS, Precision
 from ingot.session import RunLimits, Session
 
 _RANDOM = frozenset(
@@ -42,6 +43,7 @@ _RANDOM = frozenset(
 )
 
 _MEMORY = "ingot.memory_limit"
+_PRECISION = "ingot.precision"
 _RECORD = "session.record_ep_graph_assignment_info"
 
 Callback = Callable[[list[Any], Any, str], None]
@@ -99,6 +101,7 @@ class InferenceSession:
                 limits=_limits(self._options),
                 threads=_threads(self._options),
                 optimise=level_of(self._options.graph_optimization_level),
+                precision=_precision(self._options),
             )
         inferred = self._engine.outputs
         self._outputs = [node_arg(name, type_, inferred.get(name)) for name, type_ in declared]
@@ -352,6 +355,15 @@ def _limits(options: SessionOptions) -> RunLimits:
     if limit is not None and not (limit.isascii() and limit.isdigit() and int(limit)):
         raise InvalidArgument(f"{_MEMORY} is a number of bytes, not {limit!r}")
     return RunLimits(memory=None if limit is None else int(limit))
+
+
+def _precision(options: SessionOptions) -> Precision | None:
+    """What products are rounded to: as an entry that onnxruntime does not know says, else nothing."""
+    name = entries_of(options).get(_PRECISION)
+    known = next((precision for precision in PRECISIONS if precision == name), None)
+    if name is not None and known is None:
+        raise InvalidArgument(f"{_PRECISION} is one of {', '.join(PRECISIONS)}, not {name!r}")
+    return known
 
 
 def _overridable(model: Model) -> list[NodeArg]:

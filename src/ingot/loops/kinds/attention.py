@@ -14,6 +14,7 @@ from ingot.loops.kinds.text import definitions, indented, roles, tile, variables
 from ingot.loops.parameters import Parameters
 from ingot.loops.scope import Scope
 from ingot.loops.tally import Tally
+from ingot.prim.functions import NARROW_FLOATS
 
 _SOFTMAX = 4
 """Operations that turn a score into a weight and count it: the greatest, the difference, the exponential, the sum."""
@@ -70,7 +71,7 @@ def _verify(nest: Attention, scope: Scope) -> None:
     with scope.inside("score", (*nest.batch, *nest.m, nest.t), {"sum": nest.dtype}):
         scope.expression(nest.score)
     for operand in (nest.queries, nest.keys, nest.values, nest.score):
-        if operand.dtype is not nest.dtype:
+        if operand.dtype is not nest.dtype and (operand is not nest.queries or operand.dtype not in NARROW_FLOATS):
             scope.refuse(f"attention of {operand.dtype} computed in {nest.dtype}")
     with scope.inside("epilogue", (*nest.batch, *nest.m, nest.n), {"read": nest.dtype, "total": nest.dtype}):
         scope.statements(nest.body)

@@ -15,6 +15,7 @@ from ingot.loops.kinds.text import definitions, indented, roles, tile, variables
 from ingot.loops.parameters import Parameters
 from ingot.loops.scope import Scope
 from ingot.loops.tally import Tally
+from ingot.prim.functions import NARROW_FLOATS
 
 
 def _show(nest: Contraction, text: ExpressionText) -> Iterator[str]:
@@ -100,13 +101,14 @@ def _verify(nest: Contraction, scope: Scope) -> None:
             DType.FLOAT32,
         ):
             scope.refuse(f"a product of {nest.lhs.dtype} and codes in {nest.rhs.dtype} summed as {nest.dtype}")
-    elif nest.is_of_bytes and nest.lhs.dtype in (DType.INT8, DType.UINT8) and nest.dtype is DType.INT32:
+    elif nest.is_of_bytes:
         right = DType.INT32 if nest.packed and nest.rhs.buffer.dtype is DType.INT32 else DType.INT8
         if nest.rhs.dtype is not right:
             scope.refuse(f"a product of {nest.lhs.dtype} and {nest.rhs.dtype}")
     else:
+        narrow = NARROW_FLOATS if nest.dtype is DType.FLOAT32 else ()
         for operand in (nest.lhs, nest.rhs):
-            if operand.dtype is not nest.dtype:
+            if operand.dtype is not nest.dtype and operand.dtype not in narrow:
                 scope.refuse(f"a product of {operand.dtype} summed as {nest.dtype}")
     if nest.number is not None:
         scope.expression(nest.number)

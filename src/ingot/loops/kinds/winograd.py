@@ -15,6 +15,7 @@ from ingot.loops.kinds.text import definitions, indented, tile, variables
 from ingot.loops.parameters import Parameters
 from ingot.loops.scope import Scope
 from ingot.loops.tally import Tally
+from ingot.prim.functions import NARROW_FLOATS
 
 
 def _show(nest: Winograd, text: ExpressionText) -> Iterator[str]:
@@ -67,7 +68,7 @@ def _verify(nest: Winograd, scope: Scope) -> None:
         scope.expression(nest.rhs, bounded=False)
     scope.loaded[nest.zeros] = None
     for operand in (nest.lhs, nest.rhs, nest.plain):
-        if operand.dtype is not nest.dtype:
+        if operand.dtype is not nest.dtype and (operand is nest.rhs or operand.dtype not in NARROW_FLOATS):
             scope.refuse(f"a product of {operand.dtype} summed as {nest.dtype}")
     with scope.inside("epilogue", (*nest.m, *nest.n), {"sum": nest.dtype}):
         scope.statements(nest.body)

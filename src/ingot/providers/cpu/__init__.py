@@ -30,6 +30,7 @@ class Cpu:
 
     name = "cpu"
     memory = None
+    lacks = ()
 
     def __init__(self, target: Target | None = None) -> None:
         """For a target; None means the processor that this runs on, which LLVM detects when it is needed."""

@@ -17,7 +17,11 @@ Run: TypeAlias = Callable[[Mapping[str, Any]], list[Any]]
 Open: TypeAlias = Callable[[str, int], Run]
 """Opens the model in a file for a number of threads."""
 
-PACKAGES = {"ingot": "ingot", "ingot-reference": "ingot", "onnxruntime": "onnxruntime", "openvino": "openvino"}
+PACKAGES = {
+    **dict.fromkeys(("ingot", "ingot-bf16", "ingot-fp16", "ingot-int8-dynamic", "ingot-reference"), "ingot"),
+    "onnxruntime": "onnxruntime",
+    "openvino": "openvino",
+}
 """The engines known by name, and the package each needs."""
 
 
@@ -32,6 +36,8 @@ def prepared(engine: str) -> tuple[Open, str]:
             return _ingot(("cpu", "reference"))
         case "ingot-reference":
             return _ingot(("reference",))
+        case "ingot-bf16" | "ingot-fp16" | "ingot-int8-dynamic":
+            return _ingot(("cpu", "reference"), engine.removeprefix("ingot-"))
         case "onnxruntime":
             return _onnxruntime()
         case "openvino":
@@ -43,12 +49,12 @@ def prepared(engine: str) -> tuple[Open, str]:
     return opener, str(getattr(sys.modules[module], "__version__", ""))
 
 
-def _ingot(providers: tuple[str, ...]) -> tuple[Open, str]:
+def _ingot(providers: tuple[str, ...], precision: Any = None) -> tuple[Open, str]:
     from ingot.session import Session
     from ingot.version import __version__
 
     def opened(path: str, threads: int) -> Run:
-        session = Session(path, threads=threads, providers=providers)
+        session = Session(path, threads=threads, providers=providers, precision=precision)
         return lambda feeds: session.run(None, feeds)
 
     return opened, __version__

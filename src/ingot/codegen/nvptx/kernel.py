@@ -1,0 +1,131 @@
+"""A kernel for a GPU: its parameters are the addresses of its buffers, the state of the run, and its sizes.
+
+The grid that it is launched with is no part of it: see `Launch`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial
+
+from ingot.codegen.llvm import ir
+from ingot.codegen.llvm.builder import Builder
+from ingot.codegen.llvm.emitter import Frame, unless_empty
+from ingot.codegen.llvm.kernel import Emitted
+from ingot.codegen.llvm.types import I64, PTR
+from ingot.codegen.nvptx.grid import KernelFunction, module_text
+from ingot.codegen.nvptx.half_product import emit_half_product, is_of_halves
+from ingot.codegen.nvptx.loops import ThreadLoops, has_vectors, innermost_parallel, is_vector, parallel_chain
+from ingot.codegen.nvptx.memory import lanes_along
+from ingot.codegen.nvptx.product import FINISH, TILES, emit_finish, emit_product
+from ingot.dims import Dim
+from ingot.loops.ir import Contraction, For, Kernel, Kind, Statement, extent
+from ingot.loops.rewrite import sizes_indexed, within
+from ingot.schedule.target import Target
+
+ENTRY = "kernel"
+
+THREADS = 256
+"""Threads of a block that work alone."""
+
+MOST_GROUP = 512
+
+
+class Shape(Enum):
+    """How threads share a kernel, and what its extents are."""
+
+    THREADS = "threads"
+    """A number of vectors or elements, one for each thread."""
+    GROUPS = "groups"
+    """A number of rows, one for each group, and the vectors of a row."""
+    PRODUCT = "product"
+    """The places of a batch, rows, columns, and what is summed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """What the grid of a kernel follows from: how threads share it, and its extents, sizes that a run knows."""
+
+    shape: Shape
+    extents: tuple[Dim, ...]
+
+
+def launch_of(kernel: Kernel) -> Launch:
+    """How a scheduled kernel is launched."""
+    (nest,) = kernel.nests
+    if isinstance(nest, Contraction):
+        return Launch(Shape.PRODUCT, tuple(extent(axes) for axes in (nest.batch, nest.m, nest.n, nest.k)))
+    assert isinstance(nest, tuple)
+    chain, body = parallel_chain(nest)
+    if is_vector(body):
+        assert isinstance(body[0], For)
+        lanes = lanes_along(body[0].body, body[0].var)
+        return Launch(Shape.THREADS, (extent(chain) * -(-body[0].var.extent // lanes),))
+    if has_vectors(body):
+        return Launch(Shape.GROUPS, (extent(chain), _longest(body)))
+    if chain:
+        return Launch(Shape.THREADS, (extent(chain),))
+    inner = innermost_parallel(body)
+    return Launch(Shape.THREADS, (1 if inner is None else inner.extent,))
+
+
+def _longest(body: tuple[Statement, ...]) -> Dim:
+    """The vectors of the first loop in vectors: those of a row are about as long as each other."""
+    loop = next(inner for inner in within(body) if isinstance(inner, For) and inner.kind is Kind.VECTOR)
+    return -(-loop.var.extent // lanes_along(loop.body, loop.var))
+
+
+def emit(kernel: Kernel, target: Target) -> Emitted:
+    """A scheduled kernel of one nest as LLVM IR: one function, or for a product one for each tile, and its end."""
+    (nest,) = kernel.nests
+    module = ir.Module(ENTRY)
+    module.triple = target.triple
+    sizes: dict[Dim, int] = {}
+    functions: list[KernelFunction] = []
+
+    def function(name: str, emit_body: Callable[[Builder, Frame], None]) -> None:
+        own = KernelFunction(module, name)
+        functions.append(own)
+        b = Builder(own.append_basic_block("entry"))
+        begin = b.append_basic_block("begin")
+        b.branch(begin)
+        b.position_at_end(begin)
+        buffers = {buffer: ir.Value(PTR, f"%b{place}") for place, buffer in enumerate(kernel.buffers)}
+        nothing = I64(0)
+        frame = Frame(
+            buffers, lambda dim: _size(dim, sizes), ir.Value(PTR, "%state"), nothing, nothing, nothing, target
+        )
+        with unless_empty(b, frame, sizes_indexed(nest)):
+            emit_body(b, frame)
+        b.ret_void()
+
+    bounds: dict[str, tuple[int, int]]
+    if isinstance(nest, Contraction):
+        for name, tile in TILES.items():
+            if is_of_halves(nest):
+                function(name, partial(emit_half_product, product=nest, side=tile.block))
+            else:
+                function(name, partial(emit_product, product=nest, tile=tile))
+        function(FINISH, lambda b, frame: emit_finish(b, frame, nest))
+        bounds = dict.fromkeys([*TILES, FINISH], (THREADS, 2))
+    else:
+        function(ENTRY, lambda b, frame: ThreadLoops(b, frame).nest(nest))  # type: ignore[arg-type]
+        bounds = {ENTRY: (MOST_GROUP if launch_of(kernel).shape is Shape.GROUPS else THREADS, 1)}
+    written = {*kernel.writes, *kernel.scratch}
+    for own in functions:
+        own.parameters = [
+            *(
+                f"ptr noalias {'' if buffer in written else 'readonly '}align 16 %b{place}"
+                for place, buffer in enumerate(kernel.buffers)
+            ),
+            "ptr %state",
+            *(f"i64 %s{place}" for place in range(len(sizes))),
+            *(["i64 %splits"] if isinstance(nest, Contraction) else []),
+        ]
+    return Emitted(module_text(module, bounds), kernel.buffers, tuple(sizes))
+
+
+def _size(dim: Dim, places: dict[Dim, int]) -> ir.Value:
+    return I64(dim) if isinstance(dim, int) else ir.Value(I64, f"%s{places.setdefault(dim, len(places))}")

@@ -1,0 +1,256 @@
+"""Products in fewer bits: operands of float32 products rounded to 16-bit floats or bytes, written in the standard.
+
+Rounded operands are cast back, so that sums stay in float32: `Cast(Cast(x, to=bfloat16), to=float)`. Lowering
+multiplies what was cast from 16 bits as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ingot.builder import inserting, op
+from ingot.dataclass import dataclass
+from ingot.dtypes import Array, DType
+from ingot.infer.driver import Facts
+from ingot.ir.graph import Graph
+from ingot.ir.model import Model, nested_graphs
+from ingot.ir.node import Node
+from ingot.ir.tensor import Tensor
+from ingot.ir.types import TensorType
+from ingot.ir.value import Value
+from ingot.ops.facts import Fact
+from ingot.passes.precisions import refuse_precision
+from ingot.passes.replacing import add_constant, replace
+from ingot.prim.functions import NARROW_FLOATS
+from ingot.queries.values import dtype, elements, produced_by, rank, read, shape
+
+_RECURRENT = ("LSTM", "GRU", "RNN")
+_PRODUCTS = ("MatMul", "Gemm", "Conv", *_RECURRENT)
+_NARROW = {"bf16": DType.BFLOAT16, "fp16": DType.FLOAT16}
+_TRANSFORMED = 16
+"""Channels and filters from which on a 3 x 3 convolution takes a quarter of the products, in float32."""
+_FEWEST = 4
+"""Channels and filters of a group from which on it is multiplied as a matrix."""
+_WINDOWS = ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
+
+
+def round_products(model: Model, facts: Facts, precision: str) -> int:
+    """Run the products of a model in a precision, in subgraphs too; how many. `facts` stay true."""
+    chosen = [node for node in products(model, facts) if refuses(node, facts, precision) is None]
+    round_nodes(chosen, facts, precision)
+    return len(chosen)
+
+
+def round_nodes(nodes: Sequence[Node], facts: Facts, precision: str) -> None:
+    """Run products in a precision that none of them refuses."""
+    rounding = _Rounding(facts, precision)
+    for node in nodes:
+        if precision in _NARROW:
+            rounding.round(node)
+        else:
+            rounding.quantise(node)
+
+
+def products(model: Model, facts: Facts) -> list[Node]:
+    """The products of float32 by constant weights, in the order of their graphs."""
+    return [
+        node
+        for graph in nested_graphs(model.graph)
+        for node in graph
+        if node.applies(*_PRODUCTS) and dtype(node.outputs[0], facts) is DType.FLOAT32 and _weights(node, facts)
+    ]
+
+
+def refuses(node: Node, facts: Facts, precision: str) -> str | None:
+    """Why a product stays in float32; None if it does not."""
+    refuse_precision(precision)
+    weights = _weights(node, facts)
+    if node.applies("Conv"):
+        reason = _convolution_refuses(node, weights[1], precision)
+        if reason is not None:
+            return reason
+    if precision in _NARROW:
+        wide = np.finfo(np.float32) if precision == "bf16" else np.finfo(np.float16)
+        if any(not np.abs(weight).max(initial=0) <= float(wide.max) * (1 - 2**-8) for weight in weights.values()):
+            return "its weights are too large"
+        return None
+    return _bytes_refuse(node, weights, facts)
+
+
+def _weights(node: Node, facts: Facts) -> dict[int, Array]:
+    """The constant float32 weights of a product, by position; of two constants the product is folded anyway."""
+    positions = (1, 2) if node.applies(*_RECURRENT) else (1,) if node.applies("Conv") else (0, 1)
+    known = {place: _constant(read(node, place), facts) for place in positions}
+    weights = {place: array for place, array in known.items() if array is not None and array.ndim > 1}
+    return weights if len(weights) < 2 or node.applies(*_RECURRENT) else {}
+
+
+def _constant(value: Value | None, facts: Facts) -> Array | None:
+    """The elements of a constant of float32, or of what a Transpose makes of one; None if it was rounded already."""
+    widened = produced_by(value, "Cast")
+    if widened is not None and dtype(widened.inputs[0], facts) in NARROW_FLOATS:
+        return None
+    array = elements(value, facts)
+    if array is None and (turned := produced_by(value, "Transpose")) is not None:
+        source = elements(turned.inputs[0], facts)
+        array = None if source is None else source.transpose(turned.get("perm", range(source.ndim)[::-1]))
+    return array if array is not None and array.dtype == np.float32 else None
+
+
+def _convolution_refuses(node: Node, weight: Array, precision: str) -> str | None:
+    filters, channels, *window = weight.shape
+    groups = int(node.get("group", 1))
+    if groups > 1 and (channels < _FEWEST or filters // groups < _FEWEST):
+        return "it is depthwise: it is no product of matrices"
+    plain = groups == 1 and all(set(node.get(name, [1])) == {1} for name in ("strides", "dilations"))
+    if precision in _NARROW and plain and window == [3, 3] and min(filters, channels) >= _TRANSFORMED:
+        return "by Winograd's algorithm it is faster in float32"
+    if precision in _NARROW:
+        return None
+    if any(node.get("pads", [0])) or node.get("auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
+        return "its padding would be a zero point that each run computes"
+    return "its groups are not quantised" if groups > 1 else None
+
+
+def _bytes_refuse(node: Node, weights: dict[int, Array], facts: Facts) -> str | None:
+    if node.applies(*_RECURRENT):
+        return "it is recurrent"
+    if 1 not in weights or (weights[1].ndim != 2 and not node.applies("Conv")):
+        return "its weights are no matrix on the right"
+    if not np.isfinite(weights[1]).all():
+        return "its weights are not finite"
+    if node.applies("Gemm") and (node.get("transA", 0) or node.get("alpha", 1.0) != 1 or node.get("beta", 1.0) != 1):
+        return "it is transposed or scaled"
+    return "its rank is unknown" if rank(node.outputs[0], facts) is None else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Codes:
+    """Bytes of an activation, their scale and their zero point."""
+
+    codes: Value
+    scale: Value
+    zero: Value
+
+
+class _Rounding:
+    """The rewriting of products: what several of them read is rounded once."""
+
+    def __init__(self, facts: Facts, precision: str) -> None:
+        self._facts = facts
+        self._precision = precision
+        self._rounded: dict[tuple[Graph, Value], Value] = {}
+        self._codes: dict[tuple[Graph, Value], _Codes] = {}
+
+    def round(self, node: Node) -> None:
+        """Round the weights of a product, and its activations where both operands are multiplied in 16 bits."""
+        weights = _weights(node, self._facts)
+        for place in range(len(node.inputs)):
+            value = node.inputs[place]
+            if value is None:
+                continue
+            if place in weights:
+                node.replace_input(place, self._weight(node, value, weights[place]))
+            elif place < 2 and self._precision == "bf16" and not node.applies(*_RECURRENT):
+                node.replace_input(place, self._activation(node, value))
+
+    def _weight(self, node: Node, value: Value, array: Array) -> Value:
+        """A constant in 16 bits, cast to float32."""
+        graph = node.graph
+        assert graph is not None
+        key = graph, value
+        if key not in self._rounded:
+            narrow = _NARROW[self._precision]
+            held = Tensor(np.ascontiguousarray(array).astype(narrow.numpy))
+            stored = add_constant(held, f"{value.name}_{narrow.name.lower()}", graph, self._facts)
+            with inserting(before=node):
+                self._rounded[key] = self._noted(op.Cast(stored, to=int(DType.FLOAT32)), DType.FLOAT32, value)
+        return self._rounded[key]
+
+    def _activation(self, node: Node, value: Value) -> Value:
+        """A value rounded to 16 bits, as float32."""
+        graph = node.graph
+        assert graph is not None
+        key = graph, value
+        if key not in self._rounded:
+            narrow = _NARROW[self._precision]
+            with inserting(before=node):
+                rounded = self._noted(op.Cast(value, to=int(narrow)), narrow, value)
+                self._rounded[key] = self._noted(op.Cast(rounded, to=int(DType.FLOAT32)), DType.FLOAT32, value)
+        return self._rounded[key]
+
+    def quantise(self, node: Node) -> None:
+        """Multiply bytes in the place of a product, and scale their sums."""
+        facts, graph = self._facts, node.graph
+        assert graph is not None
+        convolves = node.applies("Conv")
+        weight = _weights(node, facts)[1]
+        if node.get("transB", 0):
+            weight = weight.T
+        codes, scale = _coded(weight, 0 if convolves else 1)
+        axes = rank(node.output, facts)
+        assert axes is not None
+        activation, entering = node.inputs[:2]
+        assert activation is not None
+        assert entering is not None
+        left = self._quantised(node, activation)
+        stored = add_constant(Tensor(codes), f"{entering.name}_int8", graph, facts)
+        wide, real = (Fact(TensorType(kind, facts[node.output].shape)) for kind in (DType.INT32, DType.FLOAT32))
+        bias = read(node, 2)
+        with inserting(before=node):
+            sums: Any
+            if convolves:
+                windows = {name: node.get(name) for name in _WINDOWS if name in node}
+                sums = op.ConvInteger(left.codes, stored, left.zero, **windows)
+                scale = scale.reshape(-1, *(1,) * (axes - 2))
+                if bias is not None:
+                    shape_ = np.asarray([-1, *(1,) * (axes - 2)], np.int64)
+                    bias = self._beside(op.Reshape(bias, shape_), bias, axes - 1)
+            else:
+                sums = op.MatMulInteger(left.codes, stored, left.zero)
+            facts[sums.value] = wide
+            total = op.Cast(sums, to=int(DType.FLOAT32))
+            facts[total.value] = real
+            both = op.Mul(left.scale, scale)
+            facts[both.value] = Fact(TensorType(DType.FLOAT32, scale.shape))
+            result = op.Mul(total, both)
+            if bias is not None:
+                facts[result.value] = real
+                result = op.Add(result, bias)
+        replace(node.output, result.value, facts)
+
+    def _beside(self, reshaped: Any, bias: Value, axes: int) -> Value:
+        sizes = shape(bias, self._facts)
+        assert sizes is not None
+        self._facts[reshaped.value] = Fact(TensorType(DType.FLOAT32, (sizes[0], *(1,) * (axes - 1))))
+        return reshaped.value  # type: ignore[no-any-return]
+
+    def _quantised(self, node: Node, value: Value) -> _Codes:
+        graph = node.graph
+        assert graph is not None
+        key = graph, value
+        if key not in self._codes:
+            with inserting(before=node):
+                parts = op.DynamicQuantizeLinear(value, outputs=3)
+            sizes = self._facts[value].shape
+            types = (DType.UINT8, sizes), (DType.FLOAT32, ()), (DType.UINT8, ())
+            for part, (kind, own) in zip(parts, types, strict=True):
+                self._facts[part.value] = Fact(TensorType(kind, own))
+            self._codes[key] = _Codes(*(part.value for part in parts))
+        return self._codes[key]
+
+    def _noted(self, result: Any, kind: DType, like: Value) -> Value:
+        self._facts[result.value] = Fact(TensorType(kind, self._facts[like].shape))
+        return result.value  # type: ignore[no-any-return]
+
+
+def _coded(weight: Array, axis: int) -> tuple[Array, Array]:
+    """Weights as int8 codes, and the scale of each entry of an axis: zero stands for zero."""
+    others = tuple(other for other in range(weight.ndim) if other != axis)
+    scale = np.abs(weight).max(axis=others, keepdims=True) / np.float32(127)
+    scale[scale == 0] = 1
+    codes = np.clip(np.rint(weight / scale), -127, 127).astype(np.int8)
+    return np.ascontiguousarray(codes), scale.reshape(-1).astype(np.float32)

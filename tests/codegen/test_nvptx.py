@@ -1,0 +1,144 @@
+"""Kernels for GPUs as text: which instructions they have, for every generation; assembled where ptxas is."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import ingot
+from golden.zoo import graph_of
+from ingot.codegen.llvm.make import object_code
+from ingot.codegen.nvptx.kernel import emit
+from ingot.codegen.nvptx.target import gpu_target
+from ingot.compile import Options, compile_model
+from ingot.errors import CompileError, ProviderError
+from ingot.ir.model import Model
+from ingot.loops.ir import Kernel, kernels_in
+from ingot.loops.parametrise import parametrise
+from ingot.ops.catalog import standard
+from ingot.prepare import prepare
+from ingot.providers.cuda import Cuda
+from ingot.runtime.limits import RunLimits
+from ingot.schedule.schedule import Scheduled
+
+GENERATIONS = [(8, 0), (9, 0), (10, 0)]
+HEAD = '<ir_version: 10, opset_import: ["" : 21]>'
+
+
+class Recorder(Cuda):
+    """A provider that schedules kernels, and goes no further."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kernels: list[Kernel] = []
+
+    def emit(self, scheduled: Scheduled, _: bool, /) -> dict[Kernel, object]:  # type: ignore[override]
+        self.kernels += kernels_in(scheduled.steps)
+        raise CompileError("as far as this")
+
+
+def kernels_of(model: Model) -> list[Kernel]:
+    """The kernels of a model, as templates."""
+    recorder = Recorder()
+    with pytest.raises(CompileError, match="as far as this"):
+        compile_model(prepare(model, standard(), RunLimits()), recorder, Options(standard()))
+    return [parametrise(kernel).kernel for kernel in recorder.kernels]
+
+
+@cache
+def ptx_of(inputs: str, body: str, generation: tuple[int, int] = (9, 0)) -> str:
+    (kernel,) = kernels_of(ingot.parse_model(f"{HEAD} g ({inputs}) => (y) {{ {body} }}"))
+    return compiled(kernel, generation)
+
+
+def compiled(kernel: Kernel, generation: tuple[int, int]) -> str:
+    target = gpu_target(*generation)
+    code, _ = object_code((emit(kernel, target).text, target.triple, target.cpu, target.features, False, False))
+    return code.decode()
+
+
+def test_elementwise_kernels_move_128_bits_at_once() -> None:
+    text = ptx_of("float[n, m] x, float[n, m] z", "t = Add (x, z) y = Relu (t)")
+    assert text.count("ld.global.nc.v4") == 2
+    assert text.count("st.global.v4") == 1
+
+
+def test_halves_move_eight_at_once() -> None:
+    text = ptx_of("float16[n, m] x", "y = Relu (x)")
+    assert "ld.global.nc.v4.b32" in text
+
+
+def test_groups_shuffle_within_a_warp_and_meet_between_them() -> None:
+    text = ptx_of("float[n, m] x", "y = Softmax (x)")
+    assert text.count("shfl.sync.bfly.b32") == 20, "five for each of two reductions, in either way to do them"
+    assert text.count("bar.sync") + text.count("barrier.sync") == 8
+    assert "ld.global.nc.v4" in text
+
+
+def test_products_have_tiles_in_shared_memory_and_sums_in_registers() -> None:
+    text = ptx_of("float[m, k] x, float[k, n] w", "y = MatMul (x, w)")
+    assert [name in text for name in (".entry large", ".entry small", ".entry finish")] == [True] * 3
+    assert text.count("fma.rn.f32") == 8 * 8 * 8 + 4 * 4 * 16
+    assert "ld.shared.v4" in text
+
+
+@pytest.mark.parametrize(("kind", "name"), [("float16", "f16"), ("bfloat16", "bf16")])
+@pytest.mark.parametrize("generation", GENERATIONS)
+def test_products_of_halves_are_those_of_tensor_cores(kind: str, name: str, generation: tuple[int, int]) -> None:
+    text = ptx_of(f"{kind}[m, k] x, {kind}[k, n] w", "y = MatMul (x, w)", generation)
+    assert text.count(f"mma.sync.aligned.m16n8k16.row.col.f32.{name}.{name}.f32") == 2 * (4 * 4 + 2 * 2)
+    assert "fma.rn" not in text
+
+
+def test_sizes_are_parameters_and_a_kernel_is_one_for_all_of_them() -> None:
+    texts = {
+        emit(
+            kernels_of(ingot.parse_model(f"{HEAD} g (float[{n}, {m}] x) => (y) {{ y = Softmax (x) }}"))[0],
+            gpu_target(9, 0),
+        ).text
+        for n, m in ((50, 640), (70, 4096))
+    }
+    assert len(texts) == 1
+
+
+@pytest.mark.parametrize("generation", GENERATIONS)
+def test_every_generation_has_its_target(generation: tuple[int, int]) -> None:
+    text = ptx_of("float[n, m] x", "y = Softmax (x)", generation)
+    assert f".target {gpu_target(*generation).cpu}" in text
+
+
+def test_a_newer_gpu_runs_code_for_the_newest_that_is_known() -> None:
+    assert gpu_target(9, 0).cpu == "sm_90a"
+    assert gpu_target(8, 7).cpu == "sm_86"
+    assert gpu_target(12, 1).cpu == "sm_120"
+    assert gpu_target(9, 5).cpu == "sm_89", "code for sm_90a runs on 9.0 alone"
+    with pytest.raises(ProviderError, match=r"compute capability 7\.5 is too old"):
+        gpu_target(7, 5)
+
+
+@pytest.mark.parametrize("name", ["magika", "one_node", "lstm", "resnet18", "silero_vad"])
+def test_kernels_of_the_zoo_are_emitted(name: str) -> None:
+    kernels = kernels_of(graph_of(name))
+    assert kernels
+    for kernel in kernels:
+        assert "ptx_kernel" in emit(kernel, gpu_target(9, 0)).text
+
+
+@pytest.mark.skipif(shutil.which("ptxas") is None, reason="ptxas is not installed")
+@pytest.mark.parametrize("generation", GENERATIONS)
+def test_kernels_are_assembled(generation: tuple[int, int], tmp_path: Path) -> None:
+    for number, kernel in enumerate(kernels_of(graph_of("magika"))[:6]):
+        path = tmp_path / f"{number}.ptx"
+        path.write_text(compiled(kernel, generation))
+        command = ["ptxas", f"-arch={gpu_target(*generation).cpu}", str(path), "-o", str(tmp_path / "code")]
+        subprocess.run(command, check=True, capture_output=True)
+
+
+def test_a_row_that_fits_into_registers_is_read_once() -> None:
+    text = ptx_of("float[n, m] x", "y = Softmax (x)")
+    held, passes = 4, 3
+    assert text.count("ld.global.nc.v4") == held + passes, "one load for each vector that is held; else one a pass"

@@ -1,0 +1,308 @@
+"""The provider `cuda` on an emulated GPU: everything but the speed, and PTX itself."""
+
+from __future__ import annotations
+
+import gc
+import threading
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import ingot
+from ingot import InputError, Session
+from ingot.codegen.nvptx.kernel import Shape
+from ingot.dtypes import Array
+from ingot.errors import ProviderError
+from ingot.providers import DEFAULT, named
+from ingot.providers.cuda.device import Device
+from ingot.providers.cuda.driver import Driver, DriverError, open_driver
+from ingot.providers.cuda.launch import grid_of, product_grid
+from providers.emulated import HAS_COMPILER, Emulated, Library
+from providers.test_own_memory import BRANCH, LOOP
+from providers.test_third_provider import HEAD, MIXED
+
+emulated = pytest.mark.skipif(not HAS_COMPILER, reason="the emulator is compiled by cc")
+
+
+def normal(*shape: int) -> Array:
+    return np.random.default_rng(sum(shape)).standard_normal(shape, np.float32)
+
+
+def graph(inputs: str, body: str) -> str:
+    return f"{HEAD} g ({inputs}) => (y) {{ {body} }}"
+
+
+def expected(text: str, feeds: dict[str, Array]) -> list[Array]:
+    return Session(ingot.parse_model(text), providers=("reference",)).run(None, feeds)
+
+
+def check(text: str, feeds: dict[str, Array], provider: Emulated | None = None, rtol: float = 1e-5) -> Session:
+    """AssertionError unless all of it runs on the GPU, and right, however often."""
+    session = Session(ingot.parse_model(text), providers=(provider or Emulated(), "reference"), fallback=False)
+    assert session.compiled is not None
+    assert not session.compiled.program.calls
+    first = session.run(None, feeds)
+    for result, own in zip(first, expected(text, feeds), strict=True):
+        np.testing.assert_allclose(result, own, rtol=rtol, atol=1e-5)
+    for _ in range(2):
+        for result, before in zip(session.run(None, feeds), first, strict=True):
+            np.testing.assert_array_equal(result, before, "other bits in another run")
+    return session
+
+
+@emulated
+@pytest.mark.parametrize("shape", [(1000,), (7, 32), (7, 33), (3, 1), (0, 5)])
+def test_elementwise_kernels_of_any_size(shape: tuple[int, ...]) -> None:
+    sizes = ", ".join("nmk"[: len(shape)])
+    text = graph(f"float[{sizes}] x, float[{sizes}] z", "t = Add (x, z) y = Tanh (t)")
+    check(text, {"x": normal(*shape), "z": normal(*shape)})
+
+
+@emulated
+@pytest.mark.parametrize("dtype", ["float16", "double", "int8", "int64", "uint16"])
+def test_elementwise_kernels_of_other_types(dtype: str) -> None:
+    kind = {"double": "float64"}.get(dtype, dtype)
+    x = np.arange(-40, 53).astype(kind)
+    check(graph(f"{dtype}[n] x", "t = Add (x, x) y = Mul (t, x)"), {"x": x}, rtol=1e-3)
+
+
+@emulated
+@pytest.mark.parametrize("shape", [(7, 3), (7, 33), (5, 64), (3, 2000), (2, 5000)])
+def test_groups_reduce_rows(shape: tuple[int, int]) -> None:
+    check(graph("float[n, m] x", "y = Softmax (x)"), {"x": normal(*shape)})
+    text = graph("float[n, m] x, float[m] w, float[m] v", "y = LayerNormalization (x, w, v)")
+    check(text, {"x": normal(*shape), "w": normal(shape[1]), "v": normal(shape[1])})
+
+
+@emulated
+@pytest.mark.parametrize(("axes", "shape"), [("0", (50, 20)), ("0, 2", (4, 33, 6)), ("1", (4, 33, 6))])
+def test_reductions_along_any_axis(axes: str, shape: tuple[int, ...]) -> None:
+    sizes = ", ".join("nmk"[: len(shape)])
+    body = f"a = Constant <value_ints = [{axes}]> () y = ReduceMax (x, a)"
+    check(graph(f"float[{sizes}] x", body), {"x": normal(*shape)})
+
+
+@emulated
+def test_a_long_reduction_is_divided_among_groups_of_one_block() -> None:
+    session = check(graph("float[a, b, c] x", "y = ReduceSum <keepdims = 0> (x)"), {"x": normal(8, 64, 33)}, rtol=1e-3)
+    assert session.compiled is not None
+    assert len(session.compiled.scheduled.steps) == 3
+
+
+@emulated
+def test_a_long_reduction_of_columns_is_divided_too() -> None:
+    body = "a = Constant <value_ints = [0]> () y = ReduceSum (x, a)"
+    session = check(graph("float[3000, 8] x", body), {"x": normal(3000, 8)}, rtol=1e-3)
+    assert session.compiled is not None
+    assert len(session.compiled.scheduled.steps) > 1
+
+
+@emulated
+def test_transposes_gathers_scatters_and_scans() -> None:
+    for shape in ((33, 70), (5, 40)):
+        check(graph("float[n, m] x", "y = Transpose (x)"), {"x": normal(*shape)})
+    text = graph("bool[a, b, c] x", "y = Transpose <perm = [0, 2, 1]> (x)")
+    check(text, {"x": normal(2, 40, 17) > 0})
+    indices = np.array([[2, 0], [1, -3]])
+    check(graph("float[3, m] x, int64[p, q] i", "y = Gather (x, i)"), {"x": normal(3, 9), "i": indices})
+    text = graph("float[5, m] x, int64[k, 1] i, float[k, m] u", 'y = ScatterND <reduction = "add"> (x, i, u)')
+    check(text, {"x": normal(5, 9), "i": np.array([[4], [1], [4]]), "u": normal(3, 9)})
+    check(graph("float[n, m] x", "a = Constant <value_int = 0> () y = CumSum (x, a)"), {"x": normal(9, 7)})
+
+
+@emulated
+def test_an_index_out_of_range_is_an_error() -> None:
+    text = graph("float[3] x, int64[k] i", "y = Gather (x, i)")
+    session = Session(ingot.parse_model(text), providers=(Emulated(), "reference"), fallback=False)
+    with pytest.raises(ingot.IngotError, match="3"):
+        session.run(None, {"x": normal(3), "i": np.array([5])})
+
+
+@emulated
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [((50, 20), (20, 70)), ((130, 64), (64, 132)), ((1, 500), (500, 9)), ((3, 5, 9), (3, 9, 4)), ((4, 0), (0, 4))],
+)
+def test_products_of_any_size(left: tuple[int, ...], right: tuple[int, ...]) -> None:
+    batch = "b, " if len(left) == 3 else ""
+    inputs = f"float[{batch}m, k] x, float[{batch}k, n] w, float[n] v"
+    body = "t = MatMul (x, w) s = Add (t, v) y = Relu (s)"
+    feeds = {"x": normal(*left), "w": normal(*right), "v": normal(right[-1])}
+    check(graph(inputs, body), feeds, rtol=1e-4)
+
+
+@emulated
+@pytest.mark.parametrize("dtype", ["double", "int32", "uint32", "float16"])
+def test_products_of_other_types(dtype: str) -> None:
+    kind = {"double": "float64"}.get(dtype, dtype)
+    x, other = (np.arange(9 * 8) % 7).astype(kind).reshape(9, 8), (np.arange(8 * 5) % 3).astype(kind).reshape(8, 5)
+    check(graph(f"{dtype}[m, k] x, {dtype}[k, n] w", "y = MatMul (x, w)"), {"x": x, "w": other}, rtol=1e-3)
+
+
+@emulated
+@pytest.mark.parametrize("kind", ["float16", "bfloat16"])
+@pytest.mark.parametrize(("m", "k", "n"), [(50, 64, 96), (129, 72, 136), (3, 500, 9), (70, 33, 65)])
+@pytest.mark.parametrize("turned", [0, 1])
+def test_halves_are_multiplied_by_tensor_cores_and_summed_as_float32(
+    kind: str, m: int, k: int, n: int, turned: int
+) -> None:
+    dtype = np.dtype(kind) if kind == "float16" else np.dtype(ml_dtypes.bfloat16)
+    text = graph(f"{kind}[m, k] x, {kind}[{'n, k' if turned else 'k, n'}] w", f"y = Gemm <transB = {turned}> (x, w)")
+    session = Session(ingot.parse_model(text), providers=(Emulated(), "reference"), fallback=False)
+    x, w = normal(m, k).astype(dtype), normal(k, n).astype(dtype)
+    feeds = {"x": x, "w": np.ascontiguousarray(w.T) if turned else w}
+    exact = x.astype(np.float64) @ w.astype(np.float64)
+    for _ in range(2):
+        result = session.run(None, feeds)[0].astype(np.float64)
+        np.testing.assert_allclose(result, exact, rtol=2.0**-7 if kind == "bfloat16" else 2.0**-10, atol=1e-4)
+
+
+@emulated
+def test_a_product_of_bytes_is_summed_as_int32() -> None:
+    x, w = np.arange(-36, 36).astype(np.int8).reshape(9, 8), np.arange(-60, 60, 3).astype(np.int8).reshape(8, 5)
+    check(graph("int8[m, k] x, int8[k, n] w", "y = MatMulInteger (x, w)"), {"x": x, "w": w})
+
+
+@emulated
+def test_a_product_of_few_rows_is_divided_along_what_is_summed() -> None:
+    provider = Emulated()
+    feeds = {"x": normal(2, 1000), "w": normal(1000, 3)}
+    check(graph("float[m, k] x, float[k, n] w", "t = MatMul (x, w) y = Relu (t)"), feeds, provider, rtol=1e-3)
+    assert "finish" in provider.library.launched
+
+
+@emulated
+def test_convolutions_read_their_padding() -> None:
+    text = f"""{HEAD} g (float[n, 3, h, w] x, float[8, 3, 3, 3] k) => (y) {{
+        t = Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (x, k) y = Relu (t)
+    }}"""
+    check(text, {"x": normal(2, 3, 9, 10), "k": normal(8, 3, 3, 3)}, rtol=1e-4)
+
+
+@emulated
+@pytest.mark.parametrize("trips", [0, 1, 3])
+def test_loops_and_branches_run_on_what_the_host_shares(trips: int) -> None:
+    check(LOOP, {"x": np.array([0.5, 1], np.float32), "trips": np.array(trips)})
+    check(BRANCH, {"x": np.array([1, 2], np.float32), "c": np.array(bool(trips))})
+
+
+@emulated
+def test_the_kernels_of_a_run_are_one_graph_from_the_second_run_on() -> None:
+    provider = Emulated()
+    calls = provider.library.calls
+    text = graph("float[n, m] x, float[m, k] w", "t = MatMul (x, w) y = Softmax (t)")
+    session = Session(ingot.parse_model(text), providers=(provider, "reference"), fallback=False)
+    for size in (4, 5, 4):  # others sizes have graphs of their own
+        calls.clear()
+        feeds = {"x": normal(size, 6), "w": normal(6, 7)}
+        for _ in range(4):
+            session.run(None, feeds)
+        assert calls.count("cuStreamBeginCapture_v2") <= 1
+        assert calls.count("cuGraphLaunch") >= 3
+
+
+@emulated
+def test_what_the_gpu_has_no_kernels_for_is_a_call_with_the_reason() -> None:
+    text = graph("float[n, m] x", "k = Constant <value_ints = [2]> () t = Exp (x) y, i = TopK (t, k)")
+    session = Session(ingot.parse_model(text), providers=(Emulated(), "reference"), fallback=False)
+    np.testing.assert_allclose(session.run(None, {"x": normal(3, 9)})[0], expected(text, {"x": normal(3, 9)})[0], 1e-5)
+    assert session.compiled is not None
+    assert [call.reason for call in session.compiled.program.calls.values()] == ["there is no kernel for order"]
+
+
+@emulated
+def test_memory_is_given_back_and_stays_below_its_limit() -> None:
+    provider = Emulated(most_bytes=5 << 20)
+    session = Session(ingot.parse_model(graph("float[n] x", "y = Exp (x)")), providers=(provider, "reference"))
+    session.run(None, {"x": normal(1000)})
+    assert 0 < provider.memory.used < 5 << 20
+    with pytest.raises(ProviderError, match="exceed the limit of 5,242,880"):
+        session.run(None, {"x": normal(1 << 20)})
+    np.testing.assert_allclose(session.run(None, {"x": normal(9)})[0], np.exp(normal(9)), 1e-5)
+    del session
+    gc.collect()
+    assert provider.memory.used == 0
+    assert not provider.library.allocated
+
+
+@emulated
+def test_a_failed_launch_is_an_error_of_the_run_and_the_session_lives_on() -> None:
+    provider = Emulated()
+    session = Session(ingot.parse_model(graph("float[n] x", "y = Exp (x)")), providers=(provider, "reference"))
+    provider.library.failures["cuLaunchKernel"] = 700
+    with pytest.raises(DriverError, match="cuLaunchKernel: CUDA_ERROR_ILLEGAL_ADDRESS"):
+        session.run(None, {"x": normal(5)})
+    provider.library.failures.clear()
+    np.testing.assert_allclose(session.run(None, {"x": normal(5)})[0], np.exp(normal(5)), 1e-5)
+
+
+@emulated
+def test_two_threads_have_streams_of_their_own() -> None:
+    provider = Emulated()
+    session = Session(ingot.parse_model(MIXED), providers=(provider, "reference"), fallback=False)
+    provider.library.calls.clear()
+    x = {"x": normal(2, 4)}
+    session.run(None, x)
+    other = threading.Thread(target=session.run, args=(None, x))
+    other.start()
+    other.join()
+    assert provider.library.calls.count("cuStreamCreate") == 1, "that of the other thread"
+
+
+def test_without_a_driver_the_message_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    open_driver.cache_clear()
+    monkeypatch.setattr("ingot.providers.cuda.driver._LIBRARIES", ("libcuda_of_nobody.so",))
+    with pytest.raises(ProviderError, match="there is no NVIDIA driver here") as error:
+        Session(ingot.parse_model(graph("float[n] x", "y = Exp (x)")), providers=("cuda", "reference"))
+    assert error.value.hint is not None
+    open_driver.cache_clear()
+
+
+def test_a_gpu_is_used_only_where_it_is_named() -> None:
+    assert "cuda" not in DEFAULT
+    assert named("cuda").name == "cuda"
+    assert named("cuda:1") is not named("cuda")
+    for name in ("cuda:x", "cpu:1", "tpu"):
+        with pytest.raises(InputError):
+            named(name)
+
+
+def test_errors_of_the_driver_have_their_names() -> None:
+    library = Library()
+    library.failures["cuInit"] = 100
+    with pytest.raises(DriverError, match=r"cuInit: CUDA_ERROR_NO_DEVICE \(100\)") as error:
+        Driver(library)
+    assert error.value.code == 100
+
+
+def test_a_gpu_that_there_is_not_is_refused() -> None:
+    with pytest.raises(ProviderError, match="there is no GPU 1: the driver has 1"):
+        Device(Driver(Library()), 1)
+
+
+def test_out_of_memory_says_so() -> None:
+    library = Library()
+    device = Device(Driver(library))
+    library.failures["cuMemAllocAsync"] = 2
+    with pytest.raises(DriverError, match="CUDA_ERROR_OUT_OF_MEMORY") as error:
+        device.allocate(1 << 40)
+    assert error.value.hint is not None
+    library.failures.clear()
+    device.free(device.allocate(100))
+
+
+@pytest.mark.parametrize(
+    ("rows", "length", "grid"),
+    [(0, 9, None), (100_000, 1, (391, (1, 256))), (100_000, 128, (12_500, (32, 8))), (10, 1 << 20, (10, (512, 1)))],
+)
+def test_groups_follow_from_rows_and_their_length(rows: int, length: int, grid: object) -> None:
+    assert grid_of(Shape.GROUPS, [rows, length], 1000) == grid
+
+
+def test_tiles_of_products_follow_from_their_sizes() -> None:
+    assert product_grid([1, 0, 5, 5], 132) is None
+    assert product_grid([1, 4096, 4096, 4096], 132) == ("large", (1024, 1, 1), 1)
+    name, (_, splits, _), same = product_grid([1, 1, 4096, 4096], 132) or ("", (0, 0, 0), 0)
+    assert name == "small"
+    assert splits == same > 1
