@@ -10,6 +10,7 @@ from pathlib import Path
 from benchmarks import (
     control_flow,
     exports,
+    few_bits,
     first_start,
     forests,
     inference,
@@ -46,6 +47,7 @@ def main(arguments: list[str]) -> int:
         "operators": lambda: operators.table(options.only, options.threads),
         "control_flow": control_flow.table,
         "packages": packages.table,
+        "few_bits": few_bits.table,
         "recurrent": lambda: recurrent.table(options.threads),
         "patterns": lambda: patterns.table(options.only, options.threads),
         "precisions": lambda: precisions.table(options.zoo),

@@ -86,6 +86,10 @@ TEXTS = {
         => (bfloat16[m, 33] y, bfloat16[m, 17] z, float16[n, 20, 12, 12] o, float16[b, 2, m, 16] r) {
         y = MatMul (x, w) z = MatMul (x, c) o = Conv <pads = [1, 1, 1, 1]> (i, f)
         s = MatMul (q, k) p = Softmax (s) r = MatMul (p, v) }""",
+    "codes": """g (float[m, 40] x, int4[40, 33] w, float[3, 33] s, int4[3, 33] p, uint8[33, 40] u, float[33] c)
+        => (float[m, 33] y, float[m, 33] z) {
+        d = DequantizeLinear <axis = 0, block_size = 16> (w, s, p) y = MatMul (x, d)
+        e = DequantizeLinear <axis = 0> (u, c) z = Gemm <transB = 1> (x, e) }""",
     "winograd": """g (float[n, 16, 12, 12] x, float[40, 16, 3, 3] w, float[40] b) => (float[n, 40, 12, 12] y) {
         c = Conv <pads = [1, 1, 1, 1]> (x, w, b) y = Relu (c) }""",
     "depthwise": """g (float[n, 24, 9, 9] x, float[24, 1, 3, 3] w) => (float[n, 24, 5, 5] y) {
@@ -132,6 +136,7 @@ TEXTS = {
 
 
 CONSTANT = {
+    "codes": ("w", "s", "p", "u", "c"),
     "products of 16-bit floats": ("c", "f"),
     "winograd": ("w", "b"),
     "depthwise": ("w",),

@@ -19,7 +19,7 @@ def quantised(k: int, n: int, block: int) -> ingot.Model:
     }}""")
 
 
-def test_weights_of_four_bits_are_packed_as_floats_once() -> None:
+def test_weights_of_four_bits_are_packed_when_a_model_is_compiled() -> None:
     model = quantised(64, 20, 32)
     session = ingot.Session(model, providers=("cpu", "reference"), fallback=False)
     assert session.compiled is not None
@@ -28,6 +28,7 @@ def test_weights_of_four_bits_are_packed_as_floats_once() -> None:
     (product,) = kernel.nests
     assert isinstance(product, Contraction)
     assert product.packed
+    assert product.codes is not None
     x = np.random.default_rng(1).standard_normal((5, 64)).astype(np.float32)
     expected = ingot.Session(model, providers=["reference"]).run(None, {"x": x})[0]
     np.testing.assert_allclose(session.run(None, {"x": x})[0], expected, rtol=1e-4, atol=1e-4)

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from ingot.dataclass import dataclass
 from ingot.dims import Dim
-from ingot.dtypes import Array
+from ingot.dtypes import Array, DType
+from ingot.fuse.coded import code_blocks, coded_matrix
 from ingot.fuse.read import Place, Placed, Reader, StoreFirst, linear, of_var
 from ingot.loops.ir import Buffer, Contraction, Index, Load, Local, Scalar, Statement, Store, Var
 from ingot.loops.join_axes import join_axes
+from ingot.prim.coded import Coded
 from ingot.prim.evaluate import evaluate
 from ingot.prim.functions import INTEGERS, NARROW_FLOATS
 from ingot.prim.make import count
@@ -43,7 +45,7 @@ class ContractionNest:
     """A contraction with an axis for each of its own that is longer than one; `packed` is a constant right operand."""
 
     product: Contraction
-    packed: Packed | None
+    packed: Packed | Coded | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +111,14 @@ def contraction_nest(
     at = place_after(chain, tuple(of_var(variables[label]) for label in result))
     value: Scalar = Local(contract.dtype, "sum") if tensor is contract else reader.read(tensor, at)
     body: list[Statement] = [Store(target.buffer, linear(at, target.strides), value)]
-    packed = None
-    if is_constant(rhs):
+    packed: Packed | Coded | None = None
+    codes = None
+    if (matrix := coded_matrix(rhs, right, columns, summed)) is not None:
+        if left_load.where:
+            raise StoreFirst(lhs, "a product with codes reads it", in_order=True)
+        packed, codes = matrix, code_blocks(matrix)
+        right_load = Load(DType.UINT8, Buffer(f"{name}_weights", DType.UINT8, matrix.nbytes), Index())
+    elif is_constant(rhs):
         array = evaluate([rhs], {}, {})[0]
         array = array.transpose([right.index(label) for label in (*batch, *summed, *columns)])
         stack = _size(sizes, batch)
@@ -131,6 +139,7 @@ def contraction_nest(
         right_load,
         tuple(body),
         packed is not None,
+        codes=codes,
     )
     whole = join_axes(product)
     if len(whole.n) > 1:
@@ -246,7 +255,7 @@ def is_constant(tensor: Tensor) -> bool:
     pending, seen = [tensor], {tensor}
     while pending:
         operand = pending.pop()
-        if not operand.reads and not isinstance(operand, Constant | Iota):
+        if not operand.reads and not isinstance(operand, Constant | Coded | Iota):
             return False
         if not all(isinstance(size, int) for size in operand.shape):
             return False

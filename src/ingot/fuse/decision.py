@@ -16,6 +16,7 @@ from ingot.fuse.contraction import Packed
 from ingot.fuse.limits import FusionLimits
 from ingot.fuse.read import Placed, c_strides
 from ingot.loops.ir import Buffer, Index, Kernel
+from ingot.prim.coded import Coded
 from ingot.prim.guard import Guards
 from ingot.prim.region import Branch, Repeat
 from ingot.prim.tensor import Constant, HostStep, Parameter, Reshape, Tensor
@@ -86,7 +87,7 @@ class Reading:
     """The kernels that a step becomes, and what the constants among their buffers hold."""
 
     kernels: tuple[Kernel, ...]
-    constants: Mapping[Buffer, Packed]
+    constants: Mapping[Buffer, Packed | Coded]
 
 
 @dataclass(frozen=True, slots=True)

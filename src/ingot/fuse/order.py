@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ingot.dims import Dim
+from ingot.prim.coded import Dequantised
 from ingot.prim.tensor import (
     AssumeShape,
     Concat,
@@ -42,7 +43,7 @@ def order_like(tensor: Tensor, known: Mapping[Tensor, Order]) -> Order | None:
         case Permute():
             inner = order_like(tensor.x, known)
             return None if inner is None else tuple(tensor.order.index(axis) for axis in inner)
-        case Reduce() | Slice() | Pad() | AssumeShape():
+        case Reduce() | Slice() | Pad() | AssumeShape() | Dequantised():
             return order_like(tensor.x, known)
         case Concat():
             orders = [order for part in tensor.parts if (order := order_like(part, known)) is not None]

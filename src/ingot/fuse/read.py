@@ -21,6 +21,7 @@ from ingot.loops.ir import (
     Var,
 )
 from ingot.loops.rewrite import parts
+from ingot.prim.coded import Dequantised
 from ingot.prim.tensor import (
     AssumeShape,
     Constant,
@@ -125,7 +126,7 @@ class Reader:
             case Permute():
                 inner = dict(zip(tensor.order, at, strict=True))
                 return self.read(tensor.x, tuple(inner[axis] for axis in range(tensor.rank)))
-            case Expand() | AssumeShape():
+            case Expand() | AssumeShape() | Dequantised():
                 return self.read(tensor.x, at)
             case Reshape():
                 return self._reshaped(tensor, at)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from ingot.errors import CompileError
 from ingot.fuse.decision import Decision, Planned, Store, StoreBranch, StoreLoop, stores_in
 from ingot.loops.ir import Buffer
+from ingot.prim.coded import Coded
 from ingot.prim.descent import Descent
 from ingot.prim.order import Order
 from ingot.prim.region import BodyArgument, RegionResult
@@ -60,7 +61,7 @@ def _reading(store: Store) -> Iterator[str]:
     pending, seen = list(store.tensor.reads), set[Tensor]()
     while pending:
         tensor = pending.pop()
-        if tensor in store.reads or tensor in seen or isinstance(tensor, Constant | Iota | Size):
+        if tensor in store.reads or tensor in seen or isinstance(tensor, Constant | Coded | Iota | Size):
             continue
         seen.add(tensor)
         if isinstance(tensor, whole):

@@ -238,6 +238,36 @@ class Tile:
 
 
 @dataclass(frozen=True, slots=True)
+class CodeBlocks:
+    """How panels hold a right operand in codes of `bits` bits: elements are `(code - zero) * scale`, by blocks of `k`.
+
+    For each block of `block` rows, or for all rows if that is 0, a panel has the scales of its columns as FLOAT32,
+    their zeros as `zeros`, unless there is one `zero` for all, and rows of words of 32 bits, a word for each column,
+    with the codes of as many rows of `k` as it holds, the first in its lowest bits.
+    """
+
+    bits: int
+    block: int
+    zeros: DType | None
+    zero: int
+    rest: bool
+    """Whether the last word of a column may have room for more rows than there are."""
+    rounded: bool = False
+    """Whether the left operand may be rounded to bytes, scaled for each of its blocks."""
+    dot: ByteDot | None = None
+    """How bytes are multiplied, where it is: codes times the left operand, which has signs."""
+
+    @property
+    def each(self) -> int:
+        """The codes in a word."""
+        return 32 // self.bits
+
+    def head(self, columns: int) -> int:
+        """The bytes of the scales and zeros of a block."""
+        return columns * (4 if self.zeros is None else 4 + self.zeros.numpy.itemsize)
+
+
+@dataclass(frozen=True, slots=True)
 class Contraction:
     """A contraction: sums over `k` of lhs times rhs, for every place of `batch`, `m` and `n`.
 
@@ -266,6 +296,8 @@ class Contraction:
     number: Scalar | None = None
     """How often the contraction was run before, in a loop that its right operand is invariant in: in every other run
     panels are read from the last to the first, so that a cache still has what was read last."""
+    codes: CodeBlocks | None = None
+    """How the right operand, which is packed, holds codes of few bits; None for elements as they are."""
     from_zeros: bool = False
     """Whether the left operand is zeros in run 0, and the right one finite, so that there is nothing to sum."""
 
@@ -301,6 +333,20 @@ class Contraction:
             return extent(self.k)
         starts = 1 if isinstance(self.tile.dot, ByteDot) else 0
         return extent(self.k[:-1]) * -(-self.k[-1].extent // self.terms) + starts
+
+    @property
+    def byte_line(self) -> Dim:
+        """The bytes of a row that is rounded to bytes: as many as are rounded at once, some times."""
+        assert self.codes is not None
+        assert self.tile is not None
+        chunk = max(self.tile.lanes, self.codes.each)
+        return -(-extent(self.k) // chunk) * chunk
+
+    @property
+    def byte_blocks(self) -> Dim:
+        """The blocks of a row that is rounded to bytes."""
+        assert self.codes is not None
+        return 1 if self.codes.block == 0 else -(-extent(self.k) // self.codes.block)
 
     @property
     def sums(self) -> tuple[str, ...]:

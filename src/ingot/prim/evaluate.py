@@ -10,6 +10,7 @@ import numpy as np
 from ingot.dims import Dim
 from ingot.dims import evaluate as size_of
 from ingot.dtypes import Array
+from ingot.prim.coded import Coded, Dequantised
 from ingot.prim.descent import Descent, votes_of
 from ingot.prim.functions import FUNCTIONS, identity
 from ingot.prim.order import Order, places_in_order
@@ -137,6 +138,8 @@ def _compute(
     match tensor:
         case Constant():
             return tensor.array
+        case Coded():
+            return tensor.array()
         case Size():
             return np.asarray(size_of(tensor.size, sizes))
         case Iota():
@@ -155,7 +158,7 @@ def _compute(
             dtype = tensor.dtype.numpy
             wide = [read.astype(dtype, copy=False) if read.dtype.itemsize == 2 else read for read in reads]
             return np.asarray(np.einsum(f"{left},{right}->{result}", *wide, dtype=dtype))
-        case AssumeShape():
+        case AssumeShape() | Dequantised():
             return reads[0]
         case Permute():
             return reads[0].transpose(tensor.order)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import pi, sqrt
 
+from ingot.prim.coded import Dequantised
 from ingot.prim.descent import Descent
 from ingot.prim.functions import FLOATING
 from ingot.prim.make import (
@@ -88,6 +89,8 @@ def _back(tensor: Tensor, g: Tensor) -> Sequence[tuple[Tensor, Tensor | None]]:
             return [(tensor.x, reduce_("add", g, axes))]
         case Reshape():
             return [(tensor.x, reshape(g, tensor.x.shape))]
+        case Dequantised():
+            return [(tensor.x, g)]
         case AssumeShape():
             return [(tensor.x, assume_shape(g, tensor.x.shape))]
         case Slice():

@@ -9,6 +9,7 @@ import numpy as np
 
 from ingot.dims import Dim, lower_bound, maximum, upper_bound
 from ingot.dtypes import Array, DType
+from ingot.prim.coded import coded_operand, is_coded
 from ingot.prim.functions import ELEMENTS, FLOATING, NARROW_FLOATS, STORED
 from ingot.prim.tensor import (
     Concat,
@@ -244,6 +245,7 @@ def contract(lhs: Tensor, rhs: Tensor, labels: str, sums: DType | None = None) -
         lhs = cast(lhs, wide)
         rhs = constant(rhs.array.astype(wide.numpy)) if isinstance(rhs, Constant) else cast(rhs, wide)
         return cast(_elementwise_product(lhs, rhs, left, right, result), sums)
+    lhs, rhs = coded_operand(lhs, left, right, result), coded_operand(rhs, right, left, result)
     both = [name for name in result if name in left and name in right]
     rows = [name for name in result if name in left and name not in right]
     columns = [name for name in result if name in right and name not in left]
@@ -254,7 +256,8 @@ def contract(lhs: Tensor, rhs: Tensor, labels: str, sums: DType | None = None) -
         return _product_with_vector(rhs, lhs, right, left, result)
     plain = "".join(both + rows + columns)
     total = sums or lhs.dtype
-    lhs, rhs = _before_widening(lhs) or lhs, _before_widening(rhs) or rhs
+    if not is_coded(lhs) and not is_coded(rhs):  # codes are multiplied by FLOAT32 alone
+        lhs, rhs = _before_widening(lhs) or lhs, _before_widening(rhs) or rhs
     contraction = Contract(
         total,
         tuple(sizes[name] for name in plain),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ingot.prim.coded import Coded
 from ingot.prim.descent import Descent
 from ingot.prim.order import Order
 from ingot.prim.region import BodyArgument, RegionResult, Repeat
@@ -66,6 +67,8 @@ def _expression(tensor: Tensor, reads: list[str], known: Mapping[Tensor, str]) -
             return "parameter"
         case Constant():
             return "constant"
+        case Coded():
+            return f"constant in {tensor.bits} bits by blocks of {tensor.block}"
         case Size():
             return f"size {tensor.size}"
         case Iota():

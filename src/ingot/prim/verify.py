@@ -9,6 +9,7 @@ from typing import TypeVar
 from ingot.dims import Dim
 from ingot.dtypes import DType
 from ingot.errors import CompileError
+from ingot.prim.coded import BITS, Coded, Dequantised
 from ingot.prim.descent import Descent
 from ingot.prim.functions import CONVERSIONS, FUNCTIONS
 from ingot.prim.make import count, is_byte_contraction, is_narrow_contraction
@@ -112,6 +113,8 @@ def _problems(tensor: Tensor) -> Iterator[str]:
         case Constant():
             yield from _same("sizes", tensor.array.shape, tensor.shape)
             yield from _same("element types", DType.of(tensor.array.dtype), tensor.dtype)
+        case Coded():
+            yield from _coded(tensor)
         case Iota():
             yield from _same("element types", DType.INT64, tensor.dtype)
             yield from _axes((tensor.axis,), tensor.rank)
@@ -205,6 +208,18 @@ def _contract(tensor: Contract) -> Iterator[str]:
             yield from _same(f"sizes of '{label}'", sizes.setdefault(label, size), size)
 
 
+def _coded(tensor: Coded) -> Iterator[str]:
+    yield from _same("element types", DType.FLOAT32, tensor.dtype)
+    if tensor.bits not in BITS or tensor.rank != 2:
+        yield f"{tensor.rank} axes of codes of {tensor.bits} bits"
+        return
+    rows, depth = tensor.shape
+    blocks = (rows, -(-depth // tensor.block))
+    yield from _same("sizes of scales", blocks, tensor.scale.shape)
+    if not isinstance(tensor.zero, int):
+        yield from _same("sizes of zeros", blocks, tensor.zero.shape)
+
+
 def _view(tensor: View) -> Iterator[str]:
     x = tensor.x
     match tensor:
@@ -220,6 +235,9 @@ def _view(tensor: View) -> Iterator[str]:
                     yield from _same("sizes", size, whole)
         case Reshape():
             yield from _same("numbers of elements", count(x.shape), count(tensor.shape))
+        case Dequantised():
+            yield from _same("sizes", x.shape, tensor.shape, tensor.coded.shape)
+            yield from _same("element types", x.dtype, tensor.coded.dtype)
         case AssumeShape():
             yield from _same("ranks", x.rank, tensor.rank)
             for size, other in zip(x.shape, tensor.shape, strict=False):

@@ -22,6 +22,21 @@ def byte_dot(product: Contraction, target: Target) -> ByteDot | None:
     return ByteDot(terms, unsigned, flipped, rest)
 
 
+def code_dot(product: Contraction, target: Target) -> ByteDot | None:
+    """How codes of few bits are multiplied by a left operand that may be rounded to bytes; None if it stays as it is.
+
+    Only an instruction that adds four products at once pays, and only for rows that lie side by side. One of signed
+    bytes alone takes no codes of 8 bits.
+    """
+    codes = product.codes
+    if codes is None or not codes.rounded or product.lhs.index.factor(product.k[-1]) != 1:
+        return None
+    terms, unsigned = _instruction(target)
+    if terms != 4 or not (unsigned or codes.bits < 8):
+        return None
+    return ByteDot(terms, unsigned, flipped=False, rest=False)
+
+
 def _instruction(target: Target) -> tuple[int, bool]:
     """How many products of bytes are added at once, and whether the left ones are unsigned if they are four."""
     dots = target.dots

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ingot.dtypes import DType
 from ingot.loops.ir import Buffer, ByteDot, Contraction, Index, Load, extent
 from ingot.loops.join_axes import join_axes
-from ingot.schedule.byte_dot import byte_dot
+from ingot.schedule.byte_dot import byte_dot, code_dot
 from ingot.schedule.pair_dot import pair_dot
 from ingot.schedule.scratch import THREADS, panel_width
 from ingot.schedule.target import Target
-from ingot.schedule.tile import tile_of
+from ingot.schedule.tile import code_tile, tile_of
 
 
 def schedule_contraction(product: Contraction, name: str, target: Target) -> Contraction:
@@ -20,6 +21,8 @@ def schedule_contraction(product: Contraction, name: str, target: Target) -> Con
     gets scratch memory for a panel of it.
     """
     product = join_axes(product)
+    if product.codes is not None:
+        return _schedule_codes(product, name, target)
     zeros = None
     if product.lhs.where:
         inner = product.k[-1]
@@ -33,6 +36,33 @@ def schedule_contraction(product: Contraction, name: str, target: Target) -> Con
         return product
     elements = product.depth * THREADS * panel_width(product.dtype, target)
     return replace(product, scratch=(Buffer(f"{name}_panel", product.dtype, elements),))
+
+
+def _schedule_codes(product: Contraction, name: str, target: Target) -> Contraction:
+    """A contraction with codes of few bits: each panel is unpacked where there may be more rows than a tile has."""
+    codes, rows = product.codes, extent(product.m)
+    assert codes is not None
+    dot = code_dot(product, target)
+    tile = code_tile(rows, extent(product.n), target, rounded=dot is not None)
+    product = replace(product, tile=tile)
+    if dot is not None:
+        product = replace(product, codes=replace(codes, dot=dot))
+        return replace(product, scratch=_byte_rows(product, name))
+    if isinstance(rows, int) and rows <= tile.rows:
+        return product
+    elements = product.depth * THREADS * tile.columns
+    return replace(product, scratch=(Buffer(f"{name}_panel", product.dtype, elements),))
+
+
+def _byte_rows(product: Contraction, name: str) -> tuple[Buffer, Buffer, Buffer]:
+    """Memory for the left operand in bytes, and for the scale and the sum of each block, of each thread."""
+    rows = extent(product.m) * THREADS
+    blocks = product.byte_blocks
+    return (
+        Buffer(f"{name}_bytes", DType.INT8, rows * product.byte_line),
+        Buffer(f"{name}_scales", DType.FLOAT32, rows * blocks),
+        Buffer(f"{name}_sums", DType.INT32, rows * blocks),
+    )
 
 
 def packed_before(product: Contraction, name: str, target: Target) -> tuple[Contraction, Contraction]:

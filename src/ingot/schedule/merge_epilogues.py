@@ -117,7 +117,7 @@ def _collected(steps: Sequence[Step]) -> Iterator[Buffer]:
 def _epilogue_of(kernel: Kernel) -> _Epilogue | None:
     """The epilogue of a kernel that is a contraction of one stack and one axis of columns, and stores its sums so."""
     match kernel.nests:
-        case (Contraction(batch=(), n=(column,), body=(Store() as store,)) as product,):
+        case (Contraction(batch=(), n=(column,), body=(Store() as store,), codes=None) as product,):
             terms = dict(store.index.terms)
             if terms.get(column) == 1 and all(term is column or term in product.m for term in terms):
                 return _Epilogue(kernel, product, store)

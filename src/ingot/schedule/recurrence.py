@@ -116,7 +116,10 @@ def _rows(nests: Sequence[tuple[Statement, ...] | Contraction]) -> Dim | None:
     weights = [extent(product.n) * extent(product.k) * product.groups for product in products]
     if len(products) < len(nests) or any(product.scratch or product.batch for product in products):
         return None
-    if any(not product.packed or len(product.m) > 1 or extent(product.m) != rows for product in products):
+    if any(
+        not product.packed or product.codes is not None or len(product.m) > 1 or extent(product.m) != rows
+        for product in products
+    ):
         return None
     total = sum(weight for weight in weights if isinstance(weight, int))
     return rows if all(isinstance(weight, int) for weight in weights) and total <= MOST_RECURRENT else None

@@ -61,6 +61,24 @@ def tile_of(dtype: DType, rows: Dim | None, columns: Dim, target: Target, groups
     return best[1]
 
 
+_ROUNDED_ROWS = 4
+"""Rows of a tile that multiplies bytes by codes: its sums are in registers twice, as int32 and as float32."""
+
+
+def code_tile(rows: Dim, columns: Dim, target: Target, rounded: bool) -> Tile:
+    """The tile for a product with codes of few bits: wide, since every word of codes is read and unpacked by itself.
+
+    `rounded` is whether rows are rounded to bytes.
+    """
+    lanes = target.lanes(4)
+    vectors = 4
+    while vectors > 1 and isinstance(columns, int) and columns <= lanes * vectors // 2:
+        vectors //= 2
+    height = max(1, min({4: 6, 2: 12, 1: 14}[vectors], (target.registers - 1 - vectors) // vectors))
+    height = min(height, _ROUNDED_ROWS) if rounded else height
+    return Tile(min(height, max(rows, 1)) if isinstance(rows, int) else height, vectors, lanes)
+
+
 def attention_tile(dtype: DType, target: Target) -> Tile:
     """The tile for both products of attention: two vectors wide, since heads are narrow, of as many rows as fit."""
     return Tile(min(12, (target.registers - 3) // 2), 2, target.lanes(dtype.numpy.itemsize))

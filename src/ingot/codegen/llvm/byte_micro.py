@@ -58,7 +58,7 @@ def _add(loops: Loops, tile: Tile, cells: Cells, panel: ir.Value, k: ir.Value, u
     for index in range(tile.vectors):
         place = b.gep(panel, [b.add(offset, I64(index * tile.lanes))], source_etype=I32)
         columns.append(b.load(place, typ=lanes, align=4 * tile.lanes))
-    multiply_add = _instruction(loops, dot, tile.lanes)
+    multiply_add = instruction(loops, dot, tile.lanes)
     for unit, sums in zip(units, cells, strict=True):
         spread = loops.splat(unit, tile.lanes)
         for column, cell in zip(columns, sums, strict=True):
@@ -119,7 +119,7 @@ class _Units:
         return self._b.xor(unit, I32(_FLIP)) if self._dot.flipped else unit
 
 
-def _instruction(loops: Loops, dot: ByteDot, lanes: int) -> Callable[[ir.Value, ir.Value, ir.Value], ir.Value]:
+def instruction(loops: Loops, dot: ByteDot, lanes: int) -> Callable[[ir.Value, ir.Value, ir.Value], ir.Value]:
     """The function of sums, units of a row and units of columns that adds their products to the sums."""
     b, machine = loops.b, loops.frame.target.machine
     sums = vector(I32, lanes)

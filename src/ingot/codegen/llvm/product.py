@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.byte_micro import accumulate_bytes, start_sums
 from ingot.codegen.llvm.byte_pack import moved_load, pack_bytes
+from ingot.codegen.llvm.code_blocks import panel_bytes
+from ingot.codegen.llvm.code_dot import ByteRow, accumulate_rounded, round_row
+from ingot.codegen.llvm.code_micro import accumulate_codes, unpack_codes
 from ingot.codegen.llvm.emitter import Frame, NestEmitter
 from ingot.codegen.llvm.lanes import Lane
 from ingot.codegen.llvm.loops import Loops
@@ -17,11 +20,12 @@ from ingot.codegen.llvm.narrow_micro import accumulate_narrow
 from ingot.codegen.llvm.pair_micro import accumulate_pairs
 from ingot.codegen.llvm.pair_pack import pack_pairs
 from ingot.codegen.llvm.share import Share, Sharing, larger, part_of, smaller, up
-from ingot.codegen.llvm.types import I64, element, stack_slot, vector, width
+from ingot.codegen.llvm.types import I8, I64, element, stack_slot, vector, width
 from ingot.dims import Dim
 from ingot.loops.ir import (
     Buffer,
     ByteDot,
+    CodeBlocks,
     Contraction,
     For,
     Index,
@@ -62,6 +66,9 @@ def _share(b: Builder, sharing: Sharing, product: Contraction) -> Share:
     stacks = b.mul(size(extent(product.batch)), panels)
     if product.panels is not None:
         return Share(b.sdiv(size(depth * ROWS_HIDING_A_READ), I64(CONTRACTION_GRAIN)), stacks)
+    if product.codes is not None and product.codes.dot is not None:  # every piece rounds all rows
+        few = b.icmp_signed("<=", tiles, I64(1))
+        return Share(work, b.select(few, stacks, smaller(b, stacks, threads)))
     if not product.packed:
         wanted = up(b, b.mul(threads, I64(2)), larger(b, stacks, I64(1)))
         tiles = larger(b, smaller(b, b.sdiv(tiles, I64(LEAST_TILES)), wanted), I64(1))
@@ -97,6 +104,8 @@ class _Emitter:
             return
         low, high = self._part(stacks, tiles)
         with b.if_then(b.icmp_signed("<", low, high)):
+            if self.product.codes is not None and self.product.codes.dot is not None:
+                self._round_rows(self.product.codes)
             first = b.sdiv(low, tiles)
             last = b.add(b.sdiv(b.sub(high, I64(1)), tiles), I64(1))
             with self.loops.loop(first, last, 1, watched=True) as step:
@@ -158,14 +167,7 @@ class _Emitter:
         column = b.mul(panel, I64(self.columns))
         left = b.sub(self.frame.size(self.n), column)
         columns = b.select(b.icmp_signed("<", left, I64(self.columns)), left, I64(self.columns))
-        if self.product.packed:
-            start = b.mul(stack, self.frame.size(self.depth * tile.columns))
-            base = self.frame.buffers[self.product.rhs.buffer]
-        else:
-            (buffer,) = self.product.scratch
-            base = self._pack(column, buffer, self.frame.thread)
-            start = b.mul(self.frame.thread, self.frame.size(self.depth * tile.columns))
-        packed = b.gep(base, [start], source_etype=self.panel_kind)
+        summed = self._panel(stack, column)
         begin = b.sub(low, b.mul(stack, tiles))
         begin = b.select(b.icmp_signed(">", begin, I64(0)), begin, I64(0))
         end = b.sub(high, b.mul(stack, tiles))
@@ -174,10 +176,49 @@ class _Emitter:
             row = b.mul(index, I64(tile.rows))
             left = b.sub(self.frame.size(self.m), row)
             rows = b.select(b.icmp_signed("<", left, I64(tile.rows)), left, I64(tile.rows))
-            self._sum(row, rows, packed)
+            summed(row, rows)
             self._finish(row, rows, column, columns)
 
     # --- the panel of columns
+
+    def _panel(self, stack: ir.Value, column: ir.Value) -> Callable[[ir.Value, ir.Value], None]:
+        """Prepare the panel of a stack, from a column on: the function that sums a tile of rows with it."""
+        b, elements = self.b, self.depth * self.tile.columns
+        if self.product.codes is not None:
+            return self._coded_panel(stack)
+        if self.product.packed:
+            start, base = b.mul(stack, self.frame.size(elements)), self.frame.buffers[self.product.rhs.buffer]
+        else:
+            (buffer,) = self.product.scratch
+            base = self._pack(column, buffer, self.frame.thread)
+            start = b.mul(self.frame.thread, self.frame.size(elements))
+        packed = b.gep(base, [start], source_etype=self.panel_kind)
+        return lambda row, rows: self._sum(row, rows, packed)
+
+    def _coded_panel(self, stack: ir.Value) -> Callable[[ir.Value, ir.Value], None]:
+        """The same of a panel in codes: for more rows than a tile has, it is unpacked before."""
+        b, product, codes = self.b, self.product, self.product.codes
+        assert codes is not None
+        depth = self.frame.size(self.depth)
+        start = b.mul(stack, panel_bytes(self.loops, codes, self.tile, depth))
+        packed = b.gep(self.frame.buffers[product.rhs.buffer], [start], source_etype=I8)
+        if not product.scratch or codes.dot is not None:
+            return lambda row, rows: self._sum(row, rows, packed, codes)
+        (buffer,) = product.scratch
+        own = b.mul(self.frame.thread, self.frame.size(self.depth * self.tile.columns))
+        unpacked = b.gep(self.frame.buffers[buffer], [own], source_etype=self.kind)
+        many = b.icmp_signed(">", self.frame.size(self.m), I64(self.tile.rows))
+        with b.if_then(many):
+            unpack_codes(self.loops, codes, self.tile, packed, depth, unpacked)
+
+        def summed(row: ir.Value, rows: ir.Value) -> None:
+            with b.if_else(many) as (from_floats, from_codes):
+                with from_floats:
+                    self._sum(row, rows, unpacked)
+                with from_codes:
+                    self._sum(row, rows, packed, codes)
+
+        return summed
 
     def _pack(self, column: ir.Value, buffer: Buffer, number: ir.Value) -> ir.Value:
         """Pack a panel of columns into a buffer: rows of `k`, zeros past the last column of each group."""
@@ -207,27 +248,51 @@ class _Emitter:
         self.loops.statements(body)
         return self.frame.buffers[buffer]
 
+    # --- rows rounded to bytes
+
+    def _round_rows(self, codes: CodeBlocks) -> None:
+        """Round all rows of the left operand to bytes, for this thread."""
+        b, product = self.b, self.product
+        with self.loops.loop(I64(0), self.frame.size(self.m), 1) as row:
+            self._bind(product.m, row)
+            place = self._base(product.lhs.index, product.k)
+            elements = b.gep(self.frame.buffers[product.lhs.buffer], [place], source_etype=self.kind)
+            round_row(self.loops, codes, self.tile, elements, self.frame.size(self.depth), self._byte_row(row))
+
+    def _byte_row(self, row: ir.Value) -> ByteRow:
+        b, product, size = self.b, self.product, self.frame.size
+        number = b.add(b.mul(self.frame.thread, size(self.m)), row)
+        lines = (product.byte_line, product.byte_blocks, product.byte_blocks)
+        return ByteRow(
+            *(
+                b.gep(self.frame.buffers[buffer], [b.mul(number, size(line))], source_etype=element(buffer.dtype))
+                for buffer, line in zip(product.scratch, lines, strict=True)
+            )
+        )
+
     # --- sums
 
-    def _sum(self, row: ir.Value, rows: ir.Value, packed: ir.Value) -> None:
+    def _sum(self, row: ir.Value, rows: ir.Value, packed: ir.Value, codes: CodeBlocks | None = None) -> None:
         """Sum a tile, with the smallest height that covers the rows left."""
         b = self.b
         rows_of = heights(self.tile)
         done = b.append_basic_block("summed")
         for position, height in enumerate(rows_of):
             if position + 1 == len(rows_of):
-                self._sum_height(height, row, rows, packed)
+                self._sum_height(height, row, rows, packed, codes)
                 b.branch(done)
                 break
             here, smaller = b.append_basic_block(f"rows{height}"), b.append_basic_block("fewer")
             b.cbranch(b.icmp_signed(">", rows, I64(rows_of[position + 1])), here, smaller)
             b.position_at_end(here)
-            self._sum_height(height, row, rows, packed)
+            self._sum_height(height, row, rows, packed, codes)
             b.branch(done)
             b.position_at_end(smaller)
         b.position_at_end(done)
 
-    def _sum_height(self, height: int, row: ir.Value, rows: ir.Value, packed: ir.Value) -> None:
+    def _sum_height(
+        self, height: int, row: ir.Value, rows: ir.Value, packed: ir.Value, codes: CodeBlocks | None
+    ) -> None:
         """Sum `height` rows; where there are fewer, the last one is summed again."""
         b, tile, product = self.b, self.tile, self.product
         cells = cells_of(b, product.dtype, tile, height)
@@ -235,10 +300,12 @@ class _Emitter:
         if starts_apart:
             start_sums(b, tile, cells, packed)
         last = b.sub(rows, I64(1))
-        starts, conditions = [], []
+        starts, conditions, byte_rows = [], [], []
         *outer, inner = product.k
         for line in range(height):
             at = I64(line) if line == 0 else b.select(b.icmp_signed("<", I64(line), rows), I64(line), last)
+            if codes is not None and codes.dot is not None:
+                byte_rows.append(self._byte_row(b.add(row, at)))
             self._bind(product.m, b.add(row, at))
             starts.append(self._base(product.lhs.index, product.k))
             conditions.append([(self._base(condition.index, product.k), condition) for condition in product.lhs.where])
@@ -253,10 +320,15 @@ class _Emitter:
                 extent_ = b.select(b.icmp_signed("==", self._number(), I64(0)), I64(0), extent_)
             step = product.lhs.index.factor(inner)
             match tile.dot:
+                case None if codes is not None and codes.dot is not None:
+                    accumulate_rounded(self.loops, codes, tile, cells, byte_rows, panel, extent_)
+                case None if codes is not None:
+                    accumulate_codes(self.loops, codes, tile, cells, pointers, self.frame.size(step), panel, extent_)
                 case None:
+                    panel_dtype = product.panel_dtype if product.codes is None else product.dtype
                     accumulate_narrow(
                         self.loops, product.dtype, tile, cells, pointers, product.lhs.dtype, step, panel,
-                        product.panel_dtype, extent_,
+                        panel_dtype, extent_,
                     )  # fmt: skip
                 case PairDot():
                     accumulate_pairs(self.loops, tile, cells, pointers, step, panel, extent_)

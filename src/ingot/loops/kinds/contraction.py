@@ -28,9 +28,16 @@ def _show(nest: Contraction, text: ExpressionText) -> Iterator[str]:
     yield f"product {roles({'batch': nest.batch, 'm': nest.m, 'n': nest.n})}{tile(nest.tile)}:"
     lines, (lhs, rhs) = text.of(nest.lhs, nest.rhs, factors=True)
     sums = f"{', '.join(nest.sums)} = over {variables(nest.k)}"
-    yield f"  {sums}: {lhs} * {rhs}{' packed' if nest.packed else ''}{_runs(nest, text)}"
+    yield f"  {sums}: {lhs} * {rhs}{' packed' if nest.packed else ''}{_codes(nest)}{_runs(nest, text)}"
     yield from definitions(lines)
     yield from indented(statements.show(nest.body, text))
+
+
+def _codes(nest: Contraction) -> str:
+    codes = nest.codes
+    if codes is None:
+        return ""
+    return f" in {codes.bits} bits by {'columns' if codes.block == 0 else f'blocks of {codes.block}'}"
 
 
 def _runs(nest: Contraction, text: ExpressionText) -> str:
@@ -87,7 +94,14 @@ def _verify(nest: Contraction, scope: Scope) -> None:
             scope.refuse("a padded left side has no zeros to read")
         if not nest.packed and len(nest.scratch) != 1:
             scope.refuse("a right side that is not packed has no buffer for its panels")
-    if nest.is_of_bytes:
+    if nest.codes is not None:
+        if not nest.packed or (nest.lhs.dtype, nest.rhs.dtype, nest.dtype) != (
+            DType.FLOAT32,
+            DType.UINT8,
+            DType.FLOAT32,
+        ):
+            scope.refuse(f"a product of {nest.lhs.dtype} and codes in {nest.rhs.dtype} summed as {nest.dtype}")
+    elif nest.is_of_bytes:
         right = DType.INT32 if nest.packed and nest.rhs.buffer.dtype is DType.INT32 else DType.INT8
         if nest.rhs.dtype is not right:
             scope.refuse(f"a product of {nest.lhs.dtype} and {nest.rhs.dtype}")

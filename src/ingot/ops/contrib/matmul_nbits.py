@@ -14,6 +14,7 @@ from ingot.ops.contrib.domain import MICROSOFT, SMALL_FLOATS
 from ingot.ops.contrib.packed import check_block_size, unpacked, unpacked_codes
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.linalg.coded_weights import packed_weights
 from ingot.ops.nn.precision import refuse_huge
 from ingot.ops.typesets import INT32, UINT8, types
 
@@ -99,8 +100,20 @@ def lower(
     bits: int,
     weight_prepacked: int,
 ) -> prim.Tensor:
-    """Codes keep the axes in which they are packed, (rows, blocks, bytes, codes of a byte), and `a` gets them too."""
+    """A product with a matrix in codes where it is known, and no `g_idx` says where its blocks are.
+
+    Else codes keep the axes in which they are packed, (rows, blocks, bytes, codes of a byte), and `a` gets them too.
+    """
     blocks, each = -(-K // block_size), 8 // bits
+    names = "abcdefgh"[: a.rank - 1]
+    if g_idx is None:
+        packed_codes = prim.reshape(b, (N, blocks * (block_size // each)))
+        scale = prim.reshape(scales, (N, blocks))
+        point = None if zero_points is None else _points(zero_points, N, blocks, bits)
+        matrix = packed_weights(packed_codes, scale, point, bits, block_size, K, N, rounded=accuracy_level == 4)
+        if matrix is not None:
+            y = prim.contract(a, matrix, f"{names}k,nk->{names}n")
+            return y if bias is None else y + prim.reshape(bias, (N,))
     packed = (blocks, block_size // each, each)
     codes = unpacked_codes(prim.reshape(b, (N, *packed[:2])), bits)
     scale = prim.reshape(scales, (N, blocks))
@@ -115,7 +128,6 @@ def lower(
     front = a.shape[:-1]
     rows = prim.pad(a, [0] * a.rank, [*[0] * len(front), blocks * block_size - K])
     rows = prim.reshape(rows, (*front, *packed))
-    names = "abcdefgh"[: len(front)]
     y = prim.contract(rows, weights, f"{names}xyz,nxyz->{names}n")
     return y if bias is None else y + prim.reshape(bias, (N,))
 

@@ -13,6 +13,7 @@ from ingot.ir.types import TensorType
 from ingot.ir.value import Value
 from ingot.ops.define import Since, operator, superseded
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.linalg.coded_weights import dequantised
 from ingot.ops.older import dtype_of
 from ingot.ops.quantization.blocks import Blocks
 from ingot.ops.quantization.elementwise import (
@@ -91,12 +92,16 @@ def lower(
     facts: tuple[Fact, ...],
     inferred: tuple[Fact, ...],
 ) -> prim.Tensor:
-    """Differences of narrow codes are exact in float32, those of int32 are taken in int64."""
+    """Differences of narrow codes are exact in float32, those of int32 are taken in int64.
+
+    A constant matrix stays in codes for products that read it.
+    """
     if facts[0].dtype not in INTEGERS | NARROW:
         raise prim.Refused(f"codes of {facts[0].dtype}")
     scale = numbers_of(scale) if scale.dtype in NARROW else scale
     if zero_point is not None and zero_point.dtype is not x.dtype:
         raise prim.Refused(f"a zero point of {zero_point.dtype} for {x.dtype}")
+    codes, points_of_codes = x, zero_point
     if zero_point is not None:
         zero_point = None if _is_zero(zero_point) else numbers_of(zero_point) if x.dtype in NARROW else zero_point
     x = numbers_of(x) if x.dtype in NARROW else x
@@ -107,7 +112,8 @@ def lower(
         points = Blocks(x.shape, zero_point.shape, axis, block_size).beside(zero_point)
         steps = prim.cast(steps, wide) - prim.cast(points, wide)
     real = prim.cast(steps, DType.FLOAT32) * prim.cast(blocks.beside(scale), DType.FLOAT32)
-    return in_own_type(blocks.join(real), inferred[0])
+    y = in_own_type(blocks.join(real), inferred[0])
+    return dequantised(y, codes, scale, points_of_codes, axis, block_size)
 
 
 def _is_zero(zero_point: prim.Tensor) -> bool:

@@ -20,8 +20,9 @@ from ingot.loops.cost import cost_of
 from ingot.loops.digest import digest
 from ingot.loops.ir import Buffer, Contraction, Kernel, Winograd, kernels_in, nests_in
 from ingot.loops.parametrise import parametrise
+from ingot.prim.coded import Coded
 from ingot.prim.tensor import Constant, Tensor
-from ingot.providers.cpu.panels import panels_of
+from ingot.providers.cpu.panels import code_panels_of, panels_of
 from ingot.runtime.frame import aligned
 from ingot.runtime.processors import processors
 from ingot.runtime.rows import buffers_in
@@ -102,6 +103,11 @@ def constant_memory(scheduled: Scheduled, target: Target) -> dict[Buffer, Array]
 
 def _held(constant: ConstantMemory, reader: Contraction | Winograd | None, target: Target) -> Array:
     """A constant as kernels read it: packed weights, or an array as it is, where it is if possible."""
+    if isinstance(constant, Coded):
+        assert isinstance(reader, Contraction)
+        panels = code_panels_of(constant, reader)
+        release(constant.codes)
+        return panels
     if isinstance(constant, Packed | Filters):
         assert reader is not None
         assert reader.tile is not None

@@ -9,10 +9,13 @@ from weakref import ref
 
 import numpy as np
 
+from ingot.codegen.llvm.code_pack import code_panels
 from ingot.codegen.llvm.pack import packed
 from ingot.dtypes import Array
 from ingot.fuse.contraction import Packed
-from ingot.loops.ir import Tile
+from ingot.loops.ir import Contraction, Tile
+from ingot.prim.coded import Coded
+from ingot.providers.cpu.large_pages import zeros
 from ingot.schedule.winograd import Filters
 
 _Key: TypeAlias = tuple[Any, ...]
@@ -46,6 +49,13 @@ def panels_of(weights: Packed | Filters, tile: Tile, inner: int = 1) -> Array:
         return panels
     _BY_SOURCE[key] = source, ref(panels, lambda _: _BY_SOURCE.pop(key, None))
     return panels
+
+
+def code_panels_of(matrix: Coded, product: Contraction) -> Array:
+    """The panels of a matrix in codes of few bits, as a contraction reads them, or those that another plan holds."""
+    assert product.codes is not None
+    assert product.tile is not None
+    return _unique(code_panels(matrix, product.codes, product.tile, zeros))
 
 
 def _source_key(weights: Packed | Filters, tile: Tile) -> _Key:

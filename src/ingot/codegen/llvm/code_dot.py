@@ -1,0 +1,153 @@
+"""Products with codes of few bits whose rows are rounded to bytes, block by block: bytes times bytes, added to int32s.
+
+Codes of a word are read by shifting and masking all its bytes at once, so those of one step are not neighbours: of
+`each` codes every `each // 4`-th one. Rows of bytes are stored in that order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ingot.codegen.llvm import ir, scalars
+from ingot.codegen.llvm.byte_micro import instruction
+from ingot.codegen.llvm.code_blocks import Block, blocks_of, splat_word
+from ingot.codegen.llvm.loops import Loops
+from ingot.codegen.llvm.micro import Cells, cells_of
+from ingot.codegen.llvm.share import up
+from ingot.codegen.llvm.types import F32, I8, I32, I64, stack_slot, vector
+from ingot.dtypes import DType
+from ingot.loops.ir import CodeBlocks, Tile
+
+_LARGEST = 127.0
+"""The largest byte that a row is rounded to; the least is as far from zero."""
+
+
+@dataclass(frozen=True, slots=True)
+class ByteRow:
+    """A row in bytes, and for each of its blocks the scale, as FLOAT32, and the sum of bytes, as INT32."""
+
+    codes: ir.Value
+    scales: ir.Value
+    sums: ir.Value
+
+
+def accumulate_rounded(
+    loops: Loops, codes: CodeBlocks, tile: Tile, cells: Cells, rows: Sequence[ByteRow], panel: ir.Value, depth: ir.Value
+) -> None:
+    """Add `depth` terms to each accumulator: bytes of a row times codes of a column, both scaled block by block."""
+    b, lanes = loops.b, tile.lanes
+    assert codes.dot is not None
+    multiply_add = instruction(loops, codes.dot, lanes)
+    floats, words = vector(F32, lanes), vector(I32, lanes)
+    mask = splat_word(int.from_bytes(bytes([(1 << codes.bits) - 1] * 4), "little"), lanes)
+    with blocks_of(loops, codes, tile, panel, depth) as block:
+        sums = cells_of(b, DType.INT32, tile, len(rows))
+        totals = [b.load(b.gep(row.sums, [block.number], source_etype=I32), typ=I32) for row in rows]
+        for total, own in zip(totals, sums, strict=True):
+            _start(loops, codes, block, total, own)
+        with loops.loop(I64(0), up(b, block.count, I64(codes.each)), 1) as group:
+            first = b.add(block.first, b.mul(group, I64(codes.each)))
+            read = block.words(group)
+            for part in range(codes.each // 4):
+                place = b.add(first, I64(4 * part))
+                units = [b.load(b.gep(row.codes, [place], source_etype=I8), typ=I32, align=4) for row in rows]
+                spread = [loops.splat(unit, lanes) for unit in units]
+                for index, word in enumerate(read):
+                    own_codes = b.and_(b.lshr(word, splat_word(codes.bits * part, lanes)) if part else word, mask)
+                    for unit, own in zip(spread, sums, strict=True):
+                        b.store(multiply_add(b.load(own[index], typ=words), own_codes, unit), own[index])
+        steps, zeros = block.scales(), block.zeros()
+        for row, total, own, result in zip(rows, totals, sums, cells, strict=True):
+            scale = loops.splat(b.load(b.gep(row.scales, [block.number], source_etype=F32), typ=F32), lanes)
+            for index, step in enumerate(steps):
+                value = b.sitofp(b.load(own[index], typ=words), floats)
+                if codes.zeros is DType.FLOAT32:
+                    moved = loops.splat(b.sitofp(b.sub(I32(0), total), F32), lanes)
+                    value = scalars.multiply_add(b, zeros[index], moved, value)
+                summed = scalars.multiply_add(b, b.fmul(value, scale), step, b.load(result[index], typ=floats))
+                b.store(summed, result[index])
+
+
+def _start(loops: Loops, codes: CodeBlocks, block: Block, total: ir.Value, sums: Sequence[ir.Value]) -> None:
+    """What the sums of a row start with: what zeros that are whole numbers take off."""
+    b, lanes = loops.b, block.tile.lanes
+    words = vector(I32, lanes)
+    if codes.zeros is DType.FLOAT32 or (codes.zeros is None and codes.zero == 0):
+        return
+    less = b.sub(I32(0), total)
+    if codes.zeros is None:
+        starts = [loops.splat(b.mul(less, I32(codes.zero)), lanes)] * len(sums)
+    else:
+        starts = [b.mul(b.zext(zero, words), loops.splat(less, lanes)) for zero in block.byte_zeros()]
+    for start, cell in zip(starts, sums, strict=True):
+        b.store(start, cell)
+
+
+def round_row(
+    loops: Loops, codes: CodeBlocks, tile: Tile, elements: ir.Value, depth: ir.Value, rounded: ByteRow
+) -> None:
+    """Store a row of floats, side by side, in bytes: each block is scaled so that its largest element is 127.
+
+    Behind the last are zeros, as far as so many are rounded at once.
+    """
+    b, count = loops.b, max(tile.lanes, codes.each)
+    kind = vector(F32, count)
+    rest_of_row = stack_slot(b, kind, 64)
+    largest, total = stack_slot(b, kind), stack_slot(b, vector(I32, count))
+    size = depth if codes.block == 0 else I64(codes.block)
+    blocks = I64(1) if codes.block == 0 else up(b, depth, size)
+    with loops.loop(I64(0), blocks, 1) as number:
+        first = b.mul(number, size)
+        left = b.sub(depth, first)
+        elements_left = b.select(b.icmp_signed("<", left, size), left, size)
+        whole = b.lshr(elements_left, I64(count.bit_length() - 1))
+        start = b.gep(elements, [first], source_etype=F32)
+        read = b.mul(whole, I64(count))
+        has_rest = b.icmp_signed("<", read, elements_left)
+        b.store(ir.Constant(kind, None), rest_of_row)
+        with loops.loop(read, elements_left, 1) as place:
+            one = b.load(b.gep(start, [place], source_etype=F32), typ=F32)
+            b.store(one, b.gep(rest_of_row, [b.sub(place, read)], source_etype=F32))
+
+        def chunk(at: ir.Value, base: ir.Value = start) -> ir.Value:
+            return b.load(b.gep(base, [b.mul(at, I64(count))], source_etype=F32), typ=kind, align=4)
+
+        def compare(values: ir.Value) -> None:
+            size_of = scalars.intrinsic(b, "fabs", kind, [values])
+            b.store(scalars.intrinsic(b, "maximum", kind, [b.load(largest, typ=kind), size_of]), largest)
+
+        b.store(ir.Constant(kind, None), largest)
+        with loops.loop(I64(0), whole, 1) as at:
+            compare(chunk(at))
+        compare(b.load(rest_of_row, typ=kind))
+        most = scalars.intrinsic(b, "vector.reduce.fmaximum", F32, [b.load(largest, typ=kind)], kind)
+        none = ir.Constant(F32, 0.0)
+        factor = b.select(b.fcmp_unordered("!=", most, none), b.fdiv(ir.Constant(F32, _LARGEST), most), none)
+        b.store(b.fmul(most, ir.Constant(F32, 1 / _LARGEST)), b.gep(rounded.scales, [number], source_etype=F32))
+        spread = loops.splat(factor, count)
+        b.store(ir.Constant(vector(I32, count), None), total)
+
+        def convert(at: ir.Value, values: ir.Value) -> None:
+            near = scalars.intrinsic(b, "roundeven", kind, [b.fmul(values, spread)])
+            wide = scalars.intrinsic(b, "fptosi.sat", vector(I32, count), [near], vector(I32, count), kind)
+            b.store(b.add(b.load(total, typ=vector(I32, count)), wide), total)
+            small = b.trunc(wide, vector(I8, count))
+            order = ir.Constant(vector(I32, count), _order(codes.each, count))
+            place = b.gep(rounded.codes, [b.add(first, b.mul(at, I64(count)))], source_etype=I8)
+            b.store(b.shuffle_vector(small, small, order), place, align=1)
+
+        with loops.loop(I64(0), whole, 1) as at:
+            convert(at, chunk(at))
+        with b.if_then(has_rest):
+            convert(whole, b.load(rest_of_row, typ=kind))
+        summed = scalars.intrinsic(
+            b, "vector.reduce.add", I32, [b.load(total, typ=vector(I32, count))], vector(I32, count)
+        )
+        b.store(summed, b.gep(rounded.sums, [number], source_etype=I32))
+
+
+def _order(each: int, count: int) -> list[int]:
+    """Which element each byte is of, in the order in which codes of words are read."""
+    step = each // 4
+    return [group + part + step * byte for group in range(0, count, each) for part in range(step) for byte in range(4)]

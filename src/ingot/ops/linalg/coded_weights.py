@@ -1,0 +1,76 @@
+"""Weights in codes of few bits, from the constants that a model has them in, as primitives."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ingot import prim
+from ingot.dtypes import Array, DType
+from ingot.prim.coded import Coded, Dequantised, coded
+from ingot.prim.evaluate import evaluate
+from ingot.prim.tensor import Constant, Iota, Map, Tensor, View
+from ingot.prim.walk import reachable
+
+_OFFSETS = {DType.INT2: 2, DType.INT4: 8, DType.INT8: 128, DType.UINT2: 0, DType.UINT4: 0, DType.UINT8: 0}
+"""What makes a code of each type an unsigned number."""
+
+
+def known_array(tensor: Tensor) -> Array | None:
+    """The elements of a tensor that follows from constants by functions and views; None for what a run computes."""
+    for inner in reachable(tensor):
+        if not isinstance(inner, Constant | Iota | Map | View):
+            return None
+    return evaluate([tensor], {}, {})[0]
+
+
+def packed_weights(
+    codes: Tensor, scale: Tensor, zero: Tensor | None, bits: int, block: int, k: int, n: int, *, rounded: bool
+) -> Coded | None:
+    """The matrix [n, k] of codes packed in bytes, [n, bytes]; None if it is not known, or no kernel multiplies by it.
+
+    `scale` and `zero` are [n, blocks], the latter floats, or by default the middle of the codes. `rounded` says whether
+    what it is multiplied by may be rounded to 8 bits.
+    """
+    steps, packed = known_array(scale), known_array(codes)
+    point: Array | int | None = 1 << (bits - 1) if zero is None else known_array(zero)
+    if steps is None or packed is None or point is None:
+        return None
+    if isinstance(point, np.ndarray) and (point == point.astype(np.uint8)).all():
+        point = point.astype(np.uint8)
+    return coded(packed.reshape(n, -1), bits, steps.astype(np.float32), point, block, k, packed=True, rounded=rounded)
+
+
+def dequantised(x: Tensor, codes: Tensor, scale: Tensor, zero: Tensor | None, axis: int, block_size: int) -> Tensor:
+    """A matrix that is dequantised, `x`, which products read as its codes where these lie in blocks along an axis.
+
+    Scales are one, one for each index of `axis`, or one for each block of `block_size` along it.
+    """
+    if not isinstance(codes, Constant) or x.rank != 2 or codes.dtype not in _OFFSETS or x.dtype is not DType.FLOAT32:
+        return x
+    steps, points = known_array(scale), None if zero is None else known_array(zero)
+    if steps is None or (zero is not None and points is None):
+        return x
+    offset = _OFFSETS[codes.dtype]
+    numbers = np.full(steps.shape, offset, np.int16) if points is None else points.astype(np.int16) + np.int16(offset)
+    by_block = bool(block_size) and steps.ndim == 2
+    turned = axis % 2 == (0 if by_block else 1)  # rows of codes are what a block, or one scale, lies along
+    rows, depth = codes.array.shape[::-1] if turned else codes.array.shape
+    if by_block:
+        steps, numbers = (steps.T, numbers.T) if turned else (steps, numbers)
+    else:
+        steps, numbers = (np.broadcast_to(array.reshape(-1, 1), (rows, 1)) for array in (steps, numbers))
+    matrix = coded(
+        codes.array.T if turned else codes.array,
+        codes.dtype.bits,
+        steps.astype(np.float32),
+        numbers.astype(np.uint8),
+        block_size if by_block else depth,
+        depth,
+        packed=False,
+        offset=offset,
+    )
+    if matrix is None:
+        return x
+    if not turned:
+        return Dequantised(x.dtype, x.shape, x, matrix)
+    return prim.permute(Dequantised(x.dtype, x.shape[::-1], prim.permute(x, (1, 0)), matrix), (1, 0))

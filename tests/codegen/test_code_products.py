@@ -1,0 +1,253 @@
+"""Products with weights in codes of few bits: those of the reference, whatever the bits, blocks, zeros and rows."""
+
+from __future__ import annotations
+
+from itertools import cycle
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ingot import Model, Session, parse_model
+from ingot.codegen.llvm.code_pack import code_panels
+from ingot.codegen.llvm.host import host
+from ingot.deploy.compiled import compiled_for
+from ingot.dtypes import Array, DType, from_codes
+from ingot.fuse.coded import code_blocks
+from ingot.ir.interface import inputs_to_initializers
+from ingot.ir.tensor import Tensor
+from ingot.loops.ir import Contraction, Tile, kernels_in
+from ingot.prim.coded import coded
+from ingot.providers.cpu import Cpu
+from ingot.providers.cpu.large_pages import zeros
+from ingot.schedule.target import Dot, named
+
+HERE = [name for name in ("x86-64-v2", "x86-64-v3", "x86-64-v4") if host().machine == "x86_64"]
+KINDS = ("int2", "uint2", "int4", "uint4", "int8", "uint8")
+PROVIDERS = (("cpu", "reference"), ("reference",))
+FORMS = {
+    "y = MatMul (x, d)": False,
+    "y = Gemm <transB = 1> (x, d)": True,
+    "t = Transpose <perm = [1, 0]> (d) y = MatMul (x, t)": True,
+}
+"""Products as they are written, and whether the matrix has its columns as rows."""
+
+
+@pytest.fixture(autouse=True)
+def verified(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INGOT_DEBUG", "1")
+
+
+def with_constants(text: str, constants: dict[str, Array]) -> Model:
+    model = parse_model(f'<ir_version: 13, opset_import: ["" : 25, "com.microsoft" : 1]> {text}')
+    inputs_to_initializers(model, {name: Tensor(array) for name, array in constants.items()})
+    return model
+
+
+def packed_model(k: int, n: int, bits: int, block: int, zeros: str, seed: int = 0, level: int = 0) -> Model:
+    """MatMulNBits with random codes, scales, a bias, and zero points of a kind: none, uint8 or float."""
+    rng = np.random.default_rng(seed)
+    blocks = -(-k // block)
+    constants: dict[str, Array] = {
+        "w": rng.integers(0, 256, (n, blocks, block * bits // 8)).astype(np.uint8),
+        "s": (rng.random((n, blocks)) - 0.5).astype(np.float32),
+        "b": rng.standard_normal(n).astype(np.float32),
+    }
+    point = ""
+    if zeros == "uint8":
+        constants["p"] = rng.integers(0, 256, (n, -(-blocks * bits // 8))).astype(np.uint8)
+        point = f", uint8[{n}, {constants['p'].shape[1]}] p"
+    elif zeros == "float":
+        constants["p"] = (rng.random((n, blocks)) * (1 << bits)).astype(np.float32)
+        point = f", float[{n}, {blocks}] p"
+    sizes = f"{n}, {blocks}"
+    return with_constants(
+        f"""g (float[m, {k}] x, uint8[{sizes}, {block * bits // 8}] w, float[{sizes}] s, float[{n}] b{point})
+        => (float[m, {n}] y) {{ y = com.microsoft.MatMulNBits <K = {k}, N = {n}, bits = {bits}, block_size = {block},
+        accuracy_level = {level}> (x, w, s, {"p" if point else ""}, , b) }}""",
+        constants,
+    )
+
+
+def dequantised_model(kind: str, k: int, n: int, block: int | None, form: str, seed: int = 0) -> Model:
+    """A product with DequantizeLinear: by blocks along `k`, by column if `block` is 0, by one scale if it is None."""
+    rng = np.random.default_rng(seed)
+    dtype = DType[kind.upper()]
+    blocks = -(-k // block) if block else 1
+    matrix = rng.integers(0, 1 << dtype.bits, (n, k)).astype(np.uint8)
+    scale = (rng.random((n, blocks)) - 0.5).astype(np.float32)
+    point = rng.integers(0, 1 << dtype.bits, (n, blocks)).astype(np.uint8)
+    axis = 1 if block else 0
+    if not FORMS[form]:
+        matrix, scale, point, axis = matrix.T, scale.T, point.T, 1 - axis
+    if block == 0:
+        scale, point = scale.reshape(-1), point.reshape(-1)
+    elif block is None:
+        scale, point = scale.reshape(-1)[0], point.reshape(-1)[0]
+    constants = {
+        "w": _elements(matrix, dtype),
+        "s": np.asarray(scale, np.float32),
+        "p": _elements(np.asarray(point), dtype),
+    }
+    declared = ", ".join(
+        f"{type_}{list(constants[name].shape) if constants[name].ndim else ''} {name}"
+        for name, type_ in (("w", kind), ("s", "float"), ("p", kind))
+    )
+    options = f"axis = {axis}" + (f", block_size = {block}" if block else "")
+    body = f"d = DequantizeLinear <{options}> (w, s, p) {form}"
+    return with_constants(f"g (float[m, {k}] x, {declared}) => (float[m, {n}] y) {{ {body} }}", constants)
+
+
+def _elements(codes: Array, dtype: DType) -> Array:
+    codes = np.ascontiguousarray(codes)
+    return from_codes(codes, dtype) if dtype.bits < 8 else codes.view(dtype.numpy)
+
+
+def products(session: Session) -> list[Contraction]:
+    """The nests of a session, which are products with codes."""
+    assert session.compiled is not None
+    assert not session.compiled.program.calls
+    nests = [nest for kernel in kernels_in(session.compiled.scheduled.steps) for nest in kernel.nests]
+    contractions = [nest for nest in nests if isinstance(nest, Contraction) and nest.codes is not None]
+    assert len(contractions) == len(nests) == 1
+    return contractions
+
+
+def check(model: Model, k: int, rows: tuple[int, ...] = (1, 2, 3, 5, 7, 17), threads: int = 1, **options: Any) -> None:
+    session = Session(model, threads=threads, fallback=False, **{"providers": ("cpu", "reference"), **options})
+    products(session)
+    reference = Session(model, providers=["reference"])
+    for count in rows:
+        x = np.random.default_rng(count).standard_normal((count, k)).astype(np.float32)
+        y, wanted = (own.run(None, {"x": x})[0] for own in (session, reference))
+        np.testing.assert_allclose(y, wanted, rtol=1e-5, atol=1e-5 * np.abs(wanted).max(initial=1))
+
+
+@pytest.mark.parametrize("bits", [2, 4, 8])
+@pytest.mark.parametrize("zeros", ["none", "uint8", "float"])
+@pytest.mark.parametrize(("k", "n", "block"), [(100, 33, 16), (37, 5, 64), (128, 130, 128)])
+def test_packed_codes_are_multiplied_as_they_are(bits: int, zeros: str, k: int, n: int, block: int) -> None:
+    check(packed_model(k, n, bits, block, zeros), k)
+
+
+@pytest.mark.parametrize("block", [16, 0, None])
+@pytest.mark.parametrize(
+    ("kind", "form"), [*zip(KINDS, cycle(FORMS), strict=False), *(("int4", form) for form in FORMS)]
+)
+def test_dequantised_weights_are_multiplied_as_codes(kind: str, form: str, block: int | None) -> None:
+    check(dequantised_model(kind, 72, 40, block, form), 72, (1, 3, 9))
+
+
+@settings(max_examples=8, deadline=None)
+@given(
+    st.sampled_from([2, 4, 8]),
+    st.sampled_from([16, 32, 64, 128, 256]),
+    st.sampled_from(["none", "uint8", "float"]),
+    st.integers(1, 300),
+    st.integers(1, 150),
+    st.integers(1, 20),
+    st.sampled_from([1, 2]),
+)
+def test_any_sizes_and_threads(bits: int, block: int, zeros: str, k: int, n: int, rows: int, threads: int) -> None:
+    check(packed_model(k, n, bits, block, zeros, seed=k), k, (rows,), threads)
+
+
+@pytest.mark.parametrize("target", HERE)
+@pytest.mark.parametrize("zeros", ["none", "uint8", "float"])
+def test_machines_with_shorter_vectors(target: str, zeros: str) -> None:
+    if named(target).vector > host().vector:
+        pytest.skip("this machine has shorter vectors")
+    check(packed_model(75, 45, 4, 16, zeros), 75, (1, 3, 9), providers=(Cpu(named(target)), "reference"))
+
+
+def rounded(x: Array, block: int) -> Array:
+    """Rows as they are where each block has 8 bits: its largest element is 127 steps from zero."""
+    wide = np.zeros((len(x), -(-x.shape[1] // block) * block), np.float32)
+    wide[:, : x.shape[1]] = x
+    blocks = wide.reshape(len(x), -1, block)
+    step = np.abs(blocks).max(axis=2, keepdims=True) / np.float32(127)
+    codes = np.divide(blocks, step, out=np.zeros_like(blocks), where=step > 0).round()
+    return np.asarray((codes * step).reshape(wide.shape)[:, : x.shape[1]])
+
+
+@pytest.mark.parametrize("bits", [2, 4, 8])
+@pytest.mark.parametrize("zeros", ["none", "uint8", "float"])
+@pytest.mark.parametrize(("k", "n", "block"), [(100, 33, 16), (37, 5, 64), (128, 130, 128)])
+def test_rows_are_rounded_to_bytes_where_a_model_allows_it(bits: int, zeros: str, k: int, n: int, block: int) -> None:
+    model = packed_model(k, n, bits, block, zeros, level=4)
+    session = Session(model, threads=2, providers=("cpu", "reference"), fallback=False)
+    (product,) = products(session)
+    assert product.codes is not None
+    has_bytes = byte_dot_of_host() is not None
+    assert (product.codes.dot is not None) == has_bytes
+    reference = Session(model, providers=["reference"])
+    for count in (1, 3, 6, 11):
+        x = np.random.default_rng(count).standard_normal((count, k)).astype(np.float32)
+        x[0, : min(k, block)] = 0
+        y = session.run(None, {"x": x})[0]
+        wanted = reference.run(None, {"x": rounded(x, block) if has_bytes else x})[0]
+        np.testing.assert_allclose(y, wanted, rtol=1e-4, atol=2e-3 * np.abs(wanted).max())
+        np.testing.assert_allclose(np.median(np.abs(y - wanted)), 0, atol=1e-5 * np.abs(wanted).max())
+
+
+def byte_dot_of_host() -> Dot | None:
+    """The instruction of this machine that adds four products of bytes, of any codes."""
+    found = [dot for dot in (Dot.AVX512_VNNI, Dot.AVX_VNNI, Dot.NEON_I8MM) if dot in host().dots]
+    return found[0] if found else None
+
+
+def test_not_a_number_stays_one_where_rows_are_rounded() -> None:
+    x = np.ones((1, 64), np.float32)
+    x[0, 3] = np.nan
+    y = Session(packed_model(64, 20, 4, 32, "none", level=4)).run(None, {"x": x})[0]
+    assert np.isnan(y).all()
+
+
+@pytest.mark.parametrize(("target", "bits", "is_dot"), [("x86-64-v4", 4, False), ("aarch64+dotprod", 4, True),
+    ("aarch64+dotprod", 8, False), ("x86-64-v4+vnni", 8, True)])  # fmt: skip
+def test_rows_are_rounded_only_where_an_instruction_multiplies_bytes(target: str, bits: int, is_dot: bool) -> None:
+    model = packed_model(64, 70, bits, 32, "none", level=4)
+    kernels = kernels_in(compiled_for(model, named(target)).scheduled.steps)
+    (product,) = (nest for kernel in kernels for nest in kernel.nests if isinstance(nest, Contraction))
+    assert product.codes is not None
+    assert (product.codes.dot is not None) == is_dot
+
+
+def test_an_infinite_activation_gives_what_the_reference_gives() -> None:
+    model = packed_model(64, 20, 4, 32, "none")
+    x = np.zeros((1, 64), np.float32)
+    x[0, 3] = np.inf
+    y, wanted = (Session(model, providers=own).run(None, {"x": x})[0] for own in PROVIDERS)
+    np.testing.assert_array_equal(y, wanted)
+
+
+def test_scales_that_are_not_finite_are_multiplied_as_floats() -> None:
+    scale = np.ones((5, 2), np.float32)
+    scale[2, 1] = np.inf
+    assert coded(np.zeros((5, 16), np.uint8), 4, scale, 8, 16, 32, packed=True) is None
+
+
+def test_weights_take_the_memory_of_their_codes() -> None:
+    rng = np.random.default_rng(0)
+    codes, scale = rng.integers(0, 256, (256, 512)).astype(np.uint8), np.ones((256, 32), np.float32)
+    matrix = coded(codes, 4, scale, 8, 32, 1024, packed=True)
+    assert matrix is not None
+    panels = code_panels(matrix, code_blocks(matrix), Tile(1, 4, 16), zeros)
+    assert panels.nbytes == matrix.nbytes == 256 * 1024 // 2 + 256 * 32 * 4
+
+
+def test_weights_that_others_read_too_are_dequantised_for_them() -> None:
+    model = parse_model(
+        """<ir_version: 13, opset_import: ["" : 25]>
+    g (float[m, 16] x) => (float[m, 3] y, float[16, 3] z)
+        <int8[16, 3] w = {"""
+        + ", ".join(map(str, range(-24, 24)))
+        + """}, float s = {0.5}> {
+        d = DequantizeLinear (w, s) y = MatMul (x, d) z = Relu (d) }"""
+    )
+    x = np.random.default_rng(0).standard_normal((2, 16)).astype(np.float32)
+    found, wanted = (Session(model, providers=own).run(None, {"x": x}) for own in PROVIDERS)
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
