@@ -24,10 +24,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from ingot.cli.bench_inputs import inputs
 
 import ingot
 from benchmarks import zoo
-from ingot.cli.bench_inputs import inputs
 from ingot.cli.engine_runs import run_on
 from ingot.cli.first_difference import describe_first_difference
 from ingot.convert.source import Tolerance
