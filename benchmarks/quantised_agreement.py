@@ -24,7 +24,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from ingot.cli.bench_inputs import inputs
 
 import ingot
 from benchmarks import zoo
@@ -34,6 +33,7 @@ from ingot.convert.source import Tolerance
 from ingot.dataclass import dataclass
 from ingot.infer import infer
 from ingot.ir import Model, Node, Value
+from ingot.tools.bench.inputs import inputs
 
 PAGE = Path(__file__).parent / "results" / "quantised_agreement.md"
 NAMES = ("resnet18", "resnet50", "mobilenet_v2", "efficientnet_b0", "unet", "vit_base", "distilbert")
