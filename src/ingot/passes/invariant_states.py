@@ -30,6 +30,8 @@ def _drop(node: Node) -> int:
     assert isinstance(body, Graph)
     carried = len(node.inputs) - HEADS
     gone = [place for place in range(carried) if _is_invariant(node, body, place)]
+    if len(gone) == len(body.outputs) - 1:
+        del gone[:1]  # a loop has an output
     if not gone:
         return 0
     remaining = [place for place in range(len(body.outputs) - 1) if place not in gone]

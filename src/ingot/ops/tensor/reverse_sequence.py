@@ -7,6 +7,7 @@ from typing import Annotated, Any, TypeAlias
 import numpy as np
 
 from ingot import prim
+from ingot.dims import lower_bound
 from ingot.dtypes import Array
 from ingot.errors import CheckError, InputError, ShapeError
 from ingot.ir.value import Value
@@ -62,7 +63,10 @@ def lower(
 ) -> prim.Tensor:
     """Read at the mirrored step; a length that is negative, or too large, gives a step that is outside."""
     x = in_own_type(x, inferred[0])
-    sequence_lens = prim.assume_shape(sequence_lens, (x.shape[batch_axis],))
+    if sequence_lens.shape != (x.shape[batch_axis],):
+        if not lower_bound(x.shape[time_axis]):  # of no steps, none would be read at a length that is too large
+            raise prim.Refused("sequence lengths that are not known to fit the batch")
+        sequence_lens = prim.assume_shape(sequence_lens, (x.shape[batch_axis],))
     lengths = prim.reshape(sequence_lens, tuple(x.shape[a] if a == batch_axis else 1 for a in range(x.rank)))
     steps = prim.iota(x.shape, time_axis)
     mirrored = prim.where(prim.apply("less", steps, lengths), lengths - 1 - steps, steps)
