@@ -8,6 +8,7 @@ import urllib.request
 from pathlib import Path
 
 from cli.samples import Run
+from interruptible import interruptible
 
 
 def test_a_page_is_saved(run: Run, model_file: Path) -> None:
@@ -35,7 +36,7 @@ def test_a_port_that_is_not_free_is_named(run: Run, model_file: Path) -> None:
 
 
 def test_the_page_is_served_until_it_is_interrupted(model_file: Path) -> None:
-    command = [sys.executable, "-m", "ingot", "view", str(model_file), "--no-browser"]
+    command = interruptible([sys.executable, "-m", "ingot", "view", str(model_file), "--no-browser"])
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         url = process.stdout.readline().strip()
