@@ -425,3 +425,16 @@ def test_the_code_of_the_thread_pool_is_compiled_once_for_all_models(tmp_path: P
         command = [sys.executable, "-c", script, text.format(operator), state]
         run = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
         assert (run.stdout.strip(), run.stderr) == (result, "")
+
+
+def test_a_process_waits_for_a_plan_that_is_written_for_work_in_the_background(monkeypatch: pytest.MonkeyPatch) -> None:
+    daemons: list[bool] = []
+    monkeypatch.setattr(warm_start, "_write", lambda *_: daemons.append(threading.current_thread().daemon))
+    arguments: Any = (None, None, (), None)
+    background = threading.Thread(target=warm_start.keep, args=arguments, daemon=True)
+    background.start()
+    background.join()
+    for thread in threading.enumerate():
+        if thread.name == "ingot-keep":
+            thread.join()
+    assert daemons == [False]

@@ -106,8 +106,9 @@ def with_overrides(key: ModelKey, names: Iterable[str]) -> ModelKey:
 
 def keep(key: ModelKey, build: Build, outputs: Sequence[Value], model: Model) -> None:
     """Write the plan file of a model in the background; where that is not possible, nothing happens."""
-    writer = threading.Thread(target=_write, args=(key, build, outputs, model), name="ingot-keep")
-    writer.start()  # no daemon: the process waits for it at its end, or short programs would never keep anything
+    # no daemon, as the thread that starts it may be: a process waits for it at its end, or short programs kept nothing
+    writer = threading.Thread(target=_write, args=(key, build, outputs, model), name="ingot-keep", daemon=False)
+    writer.start()
 
 
 def _write(key: ModelKey, build: Build, outputs: Sequence[Value], model: Model) -> None:
