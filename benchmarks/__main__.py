@@ -62,7 +62,8 @@ def main(arguments: list[str]) -> int:
     for name in options.names or benchmarks:
         table = benchmarks[name]()
         if not options.only:  # a part of a table does not take the place of all of it
-            (RESULTS / f"{name}.md").write_text(table, "utf-8")
+            threads = "" if options.threads == 1 else f"_{options.threads}_threads"
+            (RESULTS / f"{name}{threads}.md").write_text(table, "utf-8")
         print(table)
     return 0
 
