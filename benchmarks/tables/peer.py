@@ -16,8 +16,12 @@ _NAMES = {"float": "float32", "double": "float64"}
 
 
 def peer_session(data: bytes, threads: int = 1) -> Any:
-    """A session of onnxruntime's on the processor, which logs nothing."""
+    """A session of onnxruntime's on the processor, which logs nothing.
+
+    Its threads stop spinning when a run ends: they would take a processor from the other engine, whose turn is next.
+    """
     options = onnxruntime.SessionOptions()
+    options.add_session_config_entry("session.force_spinning_stop", "1")
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
     options.log_severity_level = 4
     return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
