@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -47,7 +48,8 @@ def run(folder: Path, program: str, grace: float = 60) -> subprocess.CompletedPr
     hooks = Path(time_limit.__file__).read_text("utf-8").replace("GRACE = 60", f"GRACE = {grace}")
     (folder / "conftest.py").write_text(hooks)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(folder)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=folder, check=False)
+    plain = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=folder, check=False, env=plain)
 
 
 def test_a_test_that_waits_fails_and_the_next_one_runs(tmp_path: Path) -> None:
