@@ -52,7 +52,8 @@ def scale_in_integers(graph: Graph, facts: Facts) -> Iterator[Guard]:
         scaled = _scaled(node, facts)
         if scaled is None:
             continue
-        tops, bottoms = (np.array([part(scale) for scale in scaled.scales], np.int64) for part in (_top, _bottom))
+        tops = np.array([scale.numerator for scale in scaled.scales], np.int64)
+        bottoms = np.array([scale.denominator for scale in scaled.scales], np.int64)
         with inserting(before=node):
             products = op.Mul(op.Cast(scaled.integers, to=int(DType.INT64)), _constant(tops))
             if scaled.is_up:
@@ -120,11 +121,3 @@ def _input(node: Node) -> Value | None:
 def _constant(numbers: np.ndarray) -> Value:
     """A constant of one axis, or of one element, which broadcasts with a scalar too."""
     return op.Constant(value=Tensor(numbers if len(numbers) > 1 else numbers.reshape(()))).value
-
-
-def _top(scale: Fraction) -> int:
-    return scale.numerator
-
-
-def _bottom(scale: Fraction) -> int:
-    return scale.denominator

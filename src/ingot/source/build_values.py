@@ -10,7 +10,7 @@ from ingot.ir.tensor import SparseTensor, Tensor
 from ingot.ir.types import Type
 from ingot.source.build_types import type_expression
 from ingot.source.layout import Expression, call, labelled, listed, mapping
-from ingot.source.literals import INLINE_ITEMS, elements, float32, is_of_numpy, items, numpy_name, quoted
+from ingot.source.literals import INLINE_ITEMS, elements, float32, is_of_numpy, items, numpy_name, plain, quoted
 from ingot.source.weights import Weights
 
 
@@ -74,13 +74,10 @@ class BuildValues:
 
     def value(self, attribute: Attribute) -> Expression:
         value: Any = attribute.value
+        literal = plain(attribute)
+        if literal is not None:
+            return literal
         match attribute.kind:
-            case AttributeKind.INT:
-                return str(value)
-            case AttributeKind.FLOAT:
-                return float32(value)
-            case AttributeKind.STRING:
-                return quoted(value)
             case AttributeKind.TENSOR:
                 return self._tensor_attribute(value)
             case AttributeKind.SPARSE_TENSOR:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ingot.dtypes import Array, DType
+from ingot.ir.attribute import Attribute, AttributeKind
 from ingot.ir.tensor import Tensor
 from ingot.source.layout import Expression, Group
 
@@ -122,3 +123,16 @@ def _letters(expression: Expression) -> int:
     if isinstance(expression, str):
         return len(expression)
     return len(expression.before) + len(expression.after) + sum(_letters(item) + 2 for item in expression.items)
+
+
+def plain(attribute: Attribute) -> str | None:
+    """The literal of an attribute that is one number or string, the same in every style; None for others."""
+    value: Any = attribute.value
+    match attribute.kind:
+        case AttributeKind.INT:
+            return str(value)
+        case AttributeKind.FLOAT:
+            return float32(value)
+        case AttributeKind.STRING:
+            return quoted(value)
+    return None

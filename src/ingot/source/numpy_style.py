@@ -23,7 +23,7 @@ from ingot.ops.define import Operator
 from ingot.source.body import BlockFunction, Body, Place, one_text
 from ingot.source.bundle import Bundle
 from ingot.source.layout import Expression, Group, call, flat, labelled, lines, listed, mapping, tupled
-from ingot.source.literals import INLINE_ITEMS, elements, float32, is_of_numpy, items, numpy_name, quoted
+from ingot.source.literals import INLINE_ITEMS, elements, float32, is_of_numpy, items, numpy_name, plain, quoted
 from ingot.source.numpy_templates import TEMPLATES, Site
 from ingot.source.prelude import written_for
 from ingot.source.program import Program, heading, load_function, returned
@@ -220,13 +220,10 @@ class NumpyStyle:
 
     def _attribute(self, attribute: Attribute) -> Expression:
         value: Any = attribute.value
+        literal = plain(attribute)
+        if literal is not None:
+            return literal
         match attribute.kind:
-            case AttributeKind.INT:
-                return str(value)
-            case AttributeKind.FLOAT:
-                return float32(value)
-            case AttributeKind.STRING:
-                return quoted(value)
             case AttributeKind.TENSOR:
                 return self._literal(value)
             case AttributeKind.INTS | AttributeKind.FLOATS | AttributeKind.STRINGS:

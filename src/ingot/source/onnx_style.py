@@ -18,7 +18,7 @@ from ingot.ir.types import OptionalType, SequenceType, TensorType, Type
 from ingot.ir.value import Value
 from ingot.source.body import BlockFunction, Body, Place, one_text
 from ingot.source.layout import Expression, call, labelled, lines, listed, mapping, tupled
-from ingot.source.literals import INLINE_ITEMS, elements, float32, is_of_numpy, items, numpy_name, quoted
+from ingot.source.literals import INLINE_ITEMS, elements, float32, is_of_numpy, items, numpy_name, plain, quoted
 from ingot.source.notes import Notes, notes_of, written_notes
 from ingot.source.onnx_helpers import ANNOTATE, NODE, SUBGRAPH
 from ingot.source.program import Program, heading, load_function, returned
@@ -179,13 +179,10 @@ class OnnxStyle:
 
     def _payload(self, attribute: Attribute) -> Expression:
         value: Any = attribute.value
+        literal = plain(attribute)
+        if literal is not None:
+            return literal
         match attribute.kind:
-            case AttributeKind.INT:
-                return str(value)
-            case AttributeKind.FLOAT:
-                return float32(value)
-            case AttributeKind.STRING:
-                return quoted(value)
             case AttributeKind.TENSOR:
                 return self._tensor(value, value.name)
             case AttributeKind.SPARSE_TENSOR:

@@ -14,6 +14,7 @@ from ingot.codegen.llvm.types import I64, is_float, stack_slot
 from ingot.codegen.llvm.vectors import Vectors
 from ingot.codegen.llvm.work import rounds_of, weight_of
 from ingot.loops.ir import Apply, For, Kind, Let, Statement, Store, Update, Var, extent
+from ingot.loops.nest_shape import is_vector, parallel_chain
 from ingot.loops.rewrite import within
 from ingot.prim.functions import identity
 from ingot.schedule.work import LOOP_GRAIN, MOST_JAMMED, MOST_UNROLLED
@@ -33,12 +34,12 @@ class Loops(Vectors):
     def nest(self, statements: Sequence[Statement]) -> None:
         """Statements of a kernel: the outermost loops divided among threads."""
         b = self.b
-        chain, body = _chained(statements)
+        chain, body = parallel_chain(statements)
         if chain:
             low, high = self._part(self.frame.size(extent(chain)))
             with b.if_then(b.icmp_signed("<", low, high)):
                 self._rows(chain, low, high, body)
-        elif _is_vector(body):
+        elif is_vector(body):
             assert isinstance(body[0], For)
             self._vector(body[0], shared=True)
         else:
@@ -203,20 +204,6 @@ class Loops(Vectors):
         return True
 
 
-def _chained(statements: Sequence[Statement]) -> tuple[list[Var], tuple[Statement, ...]]:
-    """The variables of the outermost parallel loops, and the statements inside of them."""
-    chain: list[Var] = []
-    body = tuple(statements)
-    while len(body) == 1 and isinstance(body[0], For) and body[0].kind is Kind.PARALLEL:
-        chain.append(body[0].var)
-        body = body[0].body
-    return chain, body
-
-
-def _is_vector(body: Sequence[Statement]) -> bool:
-    return len(body) == 1 and isinstance(body[0], For) and body[0].kind is Kind.VECTOR
-
-
 def _emit(b: Builder, frame: Frame, statements: Sequence[Statement]) -> None:
     Loops(b, frame).nest(statements)
 
@@ -224,11 +211,11 @@ def _emit(b: Builder, frame: Frame, statements: Sequence[Statement]) -> None:
 def _share(b: Builder, sharing: Sharing, statements: Sequence[Statement]) -> Share:
     """How statements are divided among threads: by rows, by vectors if there is but one loop, or not at all."""
     size = sharing.size
-    chain, body = _chained(statements)
+    chain, body = parallel_chain(statements)
     parts: ir.Value = I64(1)
     if chain:
         parts = size(extent(chain))
-    elif _is_vector(body):
+    elif is_vector(body):
         assert isinstance(body[0], For)
         parts = up(b, size(body[0].var.extent), I64(sharing.target.lanes(_MOST_WIDTH)))
     return Share(b.sdiv(size(rounds_of(statements)), I64(max(1, LOOP_GRAIN // weight_of(statements)))), parts)

@@ -17,11 +17,12 @@ from ingot.codegen.llvm.kernel import Emitted
 from ingot.codegen.llvm.types import I64, PTR
 from ingot.codegen.nvptx.grid import KernelFunction, module_text
 from ingot.codegen.nvptx.half_product import emit_half_product, is_of_halves
-from ingot.codegen.nvptx.loops import ThreadLoops, has_vectors, innermost_parallel, is_vector, parallel_chain
+from ingot.codegen.nvptx.loops import ThreadLoops
 from ingot.codegen.nvptx.memory import lanes_along
 from ingot.codegen.nvptx.product import FINISH, TILES, emit_finish, emit_product
 from ingot.dims import Dim
 from ingot.loops.ir import Contraction, For, Kernel, Kind, Statement, extent
+from ingot.loops.nest_shape import has_vectors, innermost_parallel, is_vector, parallel_chain
 from ingot.loops.rewrite import sizes_indexed, within
 from ingot.schedule.target import Target
 

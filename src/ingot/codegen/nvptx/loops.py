@@ -19,6 +19,7 @@ from ingot.codegen.llvm.types import I32, I64, is_float, stored
 from ingot.codegen.nvptx.grid import WARP, SharedArray, barrier, exchanged, register
 from ingot.codegen.nvptx.memory import ThreadMemory, lanes_along
 from ingot.loops.ir import Apply, For, Kind, Let, Load, Statement, Store, Update, Var, extent
+from ingot.loops.nest_shape import has_vectors, innermost_parallel, is_vector, parallel_chain
 from ingot.loops.rewrite import parts, stores, values, within
 from ingot.prim.functions import identity
 
@@ -478,35 +479,6 @@ def turned_loads(chain: Sequence[Var], inner: For) -> tuple[Var, list[Load]] | N
         ]
         if turned:
             return along, turned[:_MOST_TURNED]
-    return None
-
-
-def parallel_chain(statements: Sequence[Statement]) -> tuple[list[Var], tuple[Statement, ...]]:
-    """The variables of the outermost parallel loops, and the statements inside of them."""
-    chain: list[Var] = []
-    body = tuple(statements)
-    while len(body) == 1 and isinstance(body[0], For) and body[0].kind is Kind.PARALLEL:
-        chain.append(body[0].var)
-        body = body[0].body
-    return chain, body
-
-
-def is_vector(body: Sequence[Statement]) -> bool:
-    """Whether statements are one loop in vectors."""
-    return len(body) == 1 and isinstance(body[0], For) and body[0].kind is Kind.VECTOR
-
-
-def has_vectors(body: Sequence[Statement]) -> bool:
-    """Whether there is a loop in vectors among statements."""
-    return any(isinstance(inner, For) and inner.kind is Kind.VECTOR for inner in within(body))
-
-
-def innermost_parallel(body: Sequence[Statement]) -> Var | None:
-    """The parallel loop inside of loops whose order matters, if these have nothing else in them: no two meet in it."""
-    while len(body) == 1 and isinstance(body[0], For):
-        if body[0].kind is Kind.PARALLEL:
-            return body[0].var
-        body = body[0].body
     return None
 
 
