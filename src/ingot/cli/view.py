@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import errno
+import os
 from pathlib import Path
 
 import click
 
 from ingot.cli.examples import examples
-from ingot.cli.models import STANDARD, Places, loading_options, model_argument, open_model, write_text_file
-from ingot.cli.units import counted
-from ingot.cli.written import say_written
+from ingot.cli.model_options import STANDARD, Places, loading_options, model_argument
+from ingot.view.answering import Answering
+from ingot.view.serving import serve_while_loading
 
 
 @click.command(
@@ -34,26 +35,45 @@ def view(
     value is. The page is served to this machine alone, until Ctrl-C. Weights
     are read when they are looked at, and may be missing.
     """
-    opened = open_model(model, Places(folder, trusted), external="defer").model
-    title = "model" if model == STANDARD else Path(model).name
+    places = Places(folder, trusted)
     if save is not None:
-        from ingot.view.api import answers_of
-        from ingot.view.saved import saved_page
-
-        write_text_file(saved_page(answers_of(opened, title)), save)
-        say_written(save, counted(sum(1 for _ in opened.nodes()), "node"))
+        _save(model, places, save)
         return
-    from ingot.view.api import view as show  # imports the server of the standard library
-
+    if model != STANDARD:
+        os.stat(model)  # what is not there is said before a browser opens
     try:
-        page = show(opened, title=title, port=port, open_browser=not no_browser)
+        server = serve_while_loading(
+            lambda: _answers(model, places), click.echo, port=port, open_browser=not no_browser
+        )
     except OSError as error:
-        if error.errno not in (errno.EADDRINUSE, errno.EACCES):
+        if error.errno not in (errno.EADDRINUSE, errno.EACCES) or error.filename is not None:
             raise
         raise click.UsageError(f"port {port} is not free; leave out --port for one that is") from None
-    click.echo(page.url)
     click.echo("serving until Ctrl-C", err=True)
     try:
-        page.wait()
+        server.wait()
     except KeyboardInterrupt:
-        page.close()
+        server.close()
+
+
+def _answers(model: str, places: Places) -> Answering:
+    from ingot.cli.models import open_model  # imports numpy, which a page that is being opened need not wait for
+    from ingot.view.answers import Answers
+
+    return Answers(open_model(model, places, external="defer").model, _title(model))
+
+
+def _save(model: str, places: Places, target: str) -> None:
+    from ingot.cli.models import open_model, write_text_file  # as above
+    from ingot.cli.units import counted
+    from ingot.cli.written import say_written
+    from ingot.view.answers import Answers
+    from ingot.view.saved import saved_page
+
+    opened = open_model(model, places, external="defer").model
+    write_text_file(saved_page(Answers(opened, _title(model))), target)
+    say_written(target, counted(sum(1 for _ in opened.nodes()), "node"))
+
+
+def _title(model: str) -> str:
+    return "model" if model == STANDARD else Path(model).name

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ingot.dataclass import dataclass
-from ingot.errors import InputError
 from ingot.feeds.sizes import size_names
 from ingot.ir.domains import spelled_out
 from ingot.ir.model import Model
@@ -24,6 +23,7 @@ from ingot.ir.tensor import SparseTensor, Tensor
 from ingot.ir.types import Type
 from ingot.ir.value import Value
 from ingot.runtime.garbage import uncollected
+from ingot.view.answering import Json, NotThere
 from ingot.view.boxes import number_text, type_text
 from ingot.view.families import FAMILIES, mixture
 from ingot.view.flow import constant_of, is_constant_node
@@ -35,14 +35,8 @@ from ingot.view.themes import DARK, LIGHT
 if TYPE_CHECKING:
     from ingot.view.runs import Runs
 
-Json = Any
-
 _NODE = re.compile(r"in node '(.*)' \(", re.DOTALL)
 _MOST_PROBLEMS = 200
-
-
-class NotThere(InputError):
-    """A path that nothing is found under."""
 
 
 @dataclass(slots=True, eq=False)
@@ -77,12 +71,18 @@ class Answers:
         with contextlib.suppress(Exception):
             self.get("model")
 
-    def npy(self, leaf: int, index: int) -> bytes:
+    def file(self, path: str) -> bytes:
         """A weight as the content of an .npy file; element types that numpy lacks become float32 or int8."""
         from ingot.view.details import weight_of
 
-        with self._lock:
-            array = _dense(weight_of(self.scene.leaf(leaf), index)).numpy()
+        match = re.fullmatch(r"npy/(\d+)/(\d+)", path)
+        try:
+            with self._lock:
+                array = _dense(weight_of(self.scene.leaf(int(match[1])), int(match[2]))).numpy() if match else None
+        except IndexError:
+            array = None
+        if array is None:
+            raise NotThere(f"nothing is found under '{path}'")
         content = io.BytesIO()
         np.save(content, _plain(array))
         return content.getvalue()

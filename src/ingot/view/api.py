@@ -12,6 +12,7 @@ from ingot.format.load import ModelSource, load
 from ingot.ir.model import Model
 from ingot.view.answers import Answers
 from ingot.view.server import Server
+from ingot.view.serving import show_in_browser
 
 _HEIGHT = 640
 """Pixels of a page inside a notebook."""
@@ -58,9 +59,7 @@ def view(
     # the first picture is computed while the browser starts; where that fails, the page shows the error
     threading.Thread(target=answers.prepare, daemon=True).start()
     if open_browser if open_browser is not None else not is_notebook:
-        import webbrowser  # not free to import
-
-        webbrowser.open(server.url)
+        show_in_browser(server.url)
     return View(server)
 
 
