@@ -156,7 +156,7 @@ function portPart(app, leaf, port) {
     const button = make("button", { class: "link", onclick: async () => {
       if (inside.firstChild) return inside.replaceChildren();
       try {
-        inside.replaceChildren(...weightPart(await get(`weight/${leaf}/${port.weight}`), `file/npy/${leaf}/${port.weight}`));
+        inside.replaceChildren(...weightPart(await get(`weight/${leaf}/${port.weight}`), `npy/${leaf}/${port.weight}`));
       } catch (error) {
         inside.replaceChildren(make("p", { class: "bad" }, /** @type {Error} */ (error).message));
       }
