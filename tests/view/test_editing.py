@@ -12,7 +12,7 @@ import pytest
 
 import ingot
 from ingot import Model, load, save
-from ingot.errors import CheckError, IngotError, InputError
+from ingot.errors import CheckError
 from ingot.ir.equality import differs
 from ingot.view.answering import NotThere
 from ingot.view.answers import Answers
@@ -63,7 +63,18 @@ def value(document: Document, name: str) -> int:
 
 def edit(document: Document, kind: str, **request: Any) -> Any:
     version = document.get("edits")["version"]
-    return document.post("edit", json.dumps({"kind": kind, "version": version, **request}).encode())
+    return done(document, "edit", {"kind": kind, "version": version, **request})
+
+
+def done(document: Document, path: str, request: Any = None) -> Any:
+    """The answer to a change that must not be refused."""
+    answer = document.post(path, json.dumps(request).encode())
+    assert "refused" not in answer, answer["refused"]
+    return answer
+
+
+def refusal(document: Document, path: str, request: Any = None) -> str:
+    return str(document.post(path, json.dumps(request).encode())["refused"])
 
 
 def by_program(document: Document, folder: Path) -> Model:
@@ -78,7 +89,7 @@ def by_program(document: Document, folder: Path) -> Model:
 
 def assert_program_agrees(document: Document, folder: Path) -> None:
     saved = folder / "saved.onnx"
-    document.post("save", json.dumps({"path": str(saved)}).encode())
+    done(document, "save", {"path": str(saved)})
     assert differs(load(saved), by_program(document, folder)) is None
 
 
@@ -168,37 +179,35 @@ def test_undo_and_redo_go_through_the_states(document: Document) -> None:
     original = operators(document)
     edit(document, "delete", leaf=leaf(document, "LeakyRelu"))
     edit(document, "delete", leaf=leaf(document, "Mul"))
-    document.post("undo", b"")
+    done(document, "undo")
     assert "Mul" in operators(document)
     assert "LeakyRelu" not in operators(document)
-    document.post("undo", b"")
+    done(document, "undo")
     assert operators(document) == original
-    with pytest.raises(InputError, match="nothing to undo"):
-        document.post("undo", b"")
-    document.post("redo", b"")
-    document.post("redo", b"")
+    assert "nothing to undo" in refusal(document, "undo")
+    done(document, "redo")
+    done(document, "redo")
     assert "Mul" not in operators(document)
-    document.post("undo", b"")
+    done(document, "undo")
     listed = edit(document, "rename node", leaf=leaf(document, "Mul"), name="other")
     assert listed["undone"] == ()
-    with pytest.raises(InputError, match="nothing to redo"):
-        document.post("redo", b"")
+    assert "nothing to redo" in refusal(document, "redo")
 
 
 def test_many_edits_can_all_be_undone(document: Document) -> None:
     for number in range(20):
         edit(document, "rename node", leaf=leaf(document, "Mul"), name=f"name {number}")
     for _ in range(20):
-        document.post("undo", b"")
+        done(document, "undo")
     assert differs(document.answers.model, sample()) is None
     for _ in range(20):
-        document.post("redo", b"")
+        done(document, "redo")
     assert any(node.name == "name 19" for node in document.answers.model.graph)
 
 
 def test_an_edit_that_cannot_be_made_leaves_the_model_alone(document: Document) -> None:
     before = document.answers.model
-    for kind, request, message in [
+    refused: list[tuple[str, dict[str, Any], str]] = [
         ("rename value", {"value": value(document, "a"), "name": "b"}, "another value is named 'b'"),
         ("rewire", {"leaf": leaf(document, "MatMul"), "index": 0, "source": "y"}, "cycle"),
         ("rewire", {"leaf": leaf(document, "MatMul"), "index": 0, "source": "nobody"}, "no value 'nobody'"),
@@ -211,9 +220,9 @@ def test_an_edit_that_cannot_be_made_leaves_the_model_alone(document: Document) 
         ("unheard of", {}, "there is no edit"),
         ("delete", {}, "incomplete"),
         ("delete", {"leaf": 10**6}, "incomplete"),
-    ]:
-        with pytest.raises(IngotError, match=message):
-            edit(document, kind, **request)
+    ]
+    for kind, request, message in refused:
+        assert message in refusal(document, "edit", {"kind": kind, "version": 0, **request})
     assert document.answers.model is before
     assert document.get("edits")["done"] == ()
 
@@ -232,13 +241,11 @@ def test_a_page_sees_the_version_that_it_shows(document: Document) -> None:
     assert "LeakyRelu" not in str(document.get("at/1/index")["operators"])
     with pytest.raises(NotThere, match="another tab"):
         document.get("at/7/index")
-    with pytest.raises(InputError, match="another tab"):
-        document.post("edit", json.dumps({"kind": "delete", "leaf": 0, "version": 0}).encode())
+    assert "another tab" in refusal(document, "edit", {"kind": "delete", "leaf": 0, "version": 0})
 
 
 def test_a_file_that_is_there_is_not_written_over(document: Document, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="is there already"):
-        document.post("save", json.dumps({"path": str(tmp_path / "model.onnx")}).encode())
+    assert "is there already" in refusal(document, "save", {"path": str(tmp_path / "model.onnx")})
 
 
 def test_a_node_that_others_need_more_of_is_not_taken_out() -> None:

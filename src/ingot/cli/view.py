@@ -59,8 +59,10 @@ def view(
 def _answers(model: str, places: Places) -> Answering:
     from ingot.cli.models import open_model  # imports numpy, which a page that is being opened need not wait for
     from ingot.view.answers import Answers
+    from ingot.view.editable import Editable
 
-    return Answers(open_model(model, places, external="defer").model, _title(model))
+    answers = Answers(open_model(model, places, external="defer").model, _title(model))
+    return Editable(answers, None if model == STANDARD else model)
 
 
 def _save(model: str, places: Places, target: str) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from ingot.format.load import ModelSource, load
 from ingot.ir.model import Model
 from ingot.view.answers import Answers
+from ingot.view.editable import Editable
 from ingot.view.server import Server
 from ingot.view.serving import show_in_browser
 
@@ -54,8 +55,9 @@ def view(
     is served until `close` is called or the program ends; the model must not be changed meanwhile.
     """
     answers = answers_of(model, title)
+    page = Editable(answers, os.fspath(model) if isinstance(model, str | os.PathLike) else None)
     is_notebook = _is_notebook()
-    server = Server(lambda: answers, port=port, framed=is_notebook)
+    server = Server(lambda: page, port=port, framed=is_notebook)
     # the first picture is computed while the browser starts; where that fails, the page shows the error
     threading.Thread(target=answers.prepare, daemon=True).start()
     if open_browser if open_browser is not None else not is_notebook:

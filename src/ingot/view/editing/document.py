@@ -8,22 +8,25 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
-from ingot.errors import InputError
+from ingot.errors import IngotError, InputError
 from ingot.format.save import save
 from ingot.ir.model import Model
 from ingot.view.answering import Json, NotThere
 from ingot.view.answers import Answers
 from ingot.view.editing.apply import apply
 from ingot.view.editing.edits import Edit
+from ingot.view.editing.forms import leaf_form, suggestions, value_form
 from ingot.view.editing.passes import PASSES
 from ingot.view.editing.program import ARRAYS, Program, program
 from ingot.view.editing.requests import edit_of, upload_of
+from ingot.view.scene import Scene
 
 _MOST_KEPT = 8
 """States that are kept besides the first; others are made again from the edits when they are asked for."""
@@ -58,25 +61,30 @@ class Document:
         if path == "edits":
             return self._listed()
         step, rest = self._split(path)
+        form = re.fullmatch(r"(leaf|value) form/(\d+)", rest)
+        if form is not None or rest == "suggestions":
+            return self._form(self._at(step).scene, form)
         answer = self._at(step).get(rest)
         return {**answer, "version": self._versions[step], "editable": True} if rest == "model" else answer
 
     def post(self, path: str, body: bytes) -> Json:
-        """An edit, `undo`, `redo`, `save`, or what else `Answers` computes."""
+        """An edit, `undo`, `redo`, `save`, or what else `Answers` computes; an edit that is refused says why."""
         actions: dict[str, Callable[[bytes], Json]] = {
             "edit": lambda body: self._edit(json.loads(body)),
             "undo": lambda _: self._move(-1),
             "redo": lambda _: self._move(1),
             "save": lambda body: self._save(json.loads(body)),
         }
-        if path in actions:
-            with self._lock:
-                return actions[path](body)
         name, *rest = path.split("/")
         if name == "weight" and len(rest) == 3 and all(part.isdecimal() for part in rest):
+            version, leaf, index = map(int, rest)
+            actions[path] = lambda body: self._upload(version, leaf, index, body)
+        if path in actions:
             with self._lock:
-                self._refuse_stale(int(rest[0]))
-                return self._add(self._asked(lambda: upload_of(self.answers.scene, int(rest[1]), int(rest[2]), body)))
+                try:
+                    return actions[path](body)
+                except IngotError as error:
+                    return {"refused": str(error)}
         step, rest_of_path = self._split(path)
         return self._at(step).post(rest_of_path, body)
 
@@ -131,6 +139,10 @@ class Document:
         self._refuse_stale(request.get("version"))
         return self._add(self._asked(lambda: edit_of(self.answers.scene, request)))
 
+    def _upload(self, version: int, leaf: int, index: int, content: bytes) -> Json:
+        self._refuse_stale(version)
+        return self._add(self._asked(lambda: upload_of(self.answers.scene, leaf, index, content)))
+
     def _asked(self, read: Callable[[], Edit]) -> Edit:
         try:
             return read()
@@ -169,6 +181,14 @@ class Document:
                 "target": self._target(),
                 "passes": list(PASSES),
             }
+
+    def _form(self, scene: Scene, asked: re.Match[str] | None) -> Json:
+        if asked is None:
+            return suggestions(scene)
+        try:
+            return (leaf_form if asked[1] == "leaf" else value_form)(scene, int(asked[2]))
+        except IndexError:
+            raise NotThere(f"nothing is found under '{asked[0]}'") from None
 
     def _save(self, request: Json) -> Json:
         """Write the model to a path that nothing is at yet."""

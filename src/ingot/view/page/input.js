@@ -7,7 +7,7 @@ import { byId, make } from "./elements.js";
 const KEYS = [
   ["/", "search"], ["↑ ↓", "to what computes the input, or reads the output"], ["← →", "to the neighbour"], ["Enter", "open or close the selected group"],
   ["[  ]", "the one before or after, of equal parts"], ["F", "fit the picture"], ["+ −", "zoom"], ["E", "open all"], ["C", "close all"], ["Esc", "select the model"],
-  ["Alt ← →", "back and forward"], ["D", "light or dark"], ["P", "panel"], ["?", "this list"],
+  ["Alt ← →", "back and forward"], ["M", "edit"], ["Ctrl Z  Ctrl Y", "undo and redo an edit"], ["D", "light or dark"], ["P", "panel"], ["?", "this list"],
 ];
 
 /** @param {App} app */
@@ -123,6 +123,7 @@ function keyed(app, event) {
     c: () => app.closeAll(),
     Escape: () => app.select({ kind: "model" }),
     d: () => byId("theme").click(),
+    m: () => byId("edit").click(),
     p: () => document.body.classList.toggle("no-panel"),
     "?": () => help(),
   };

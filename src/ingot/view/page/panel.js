@@ -25,6 +25,7 @@ export function showing(app) {
         const item = selection.instance.level.items[selection.item];
         parts = item.kind === "group" ? groupPart(app, item) : await leafPart(app, item);
       }
+      parts = [...(await Promise.all(app.panelParts.map((part) => part(selection)))).flat(), ...parts];
     } catch (error) {
       parts = [make("p", { class: "bad" }, /** @type {Error} */ (error).message)];
     }
