@@ -28,7 +28,7 @@ from ingot.view.editing.program import ARRAYS, Program, program
 from ingot.view.editing.requests import edit_of, upload_of
 from ingot.view.scene import Scene
 
-_MOST_KEPT = 8
+_MOST_STATES = 8
 """States that are kept besides the first; others are made again from the edits when they are asked for."""
 
 
@@ -44,7 +44,7 @@ class Document:
         """The version before any edit, and after each, those that were undone included."""
         self._done = 0
         self._last_version = 0
-        self._kept: dict[int, Answers] = {}
+        self._states: dict[int, Answers] = {}
 
     @property
     def edits(self) -> tuple[Edit, ...]:
@@ -60,7 +60,7 @@ class Document:
         """As of `Answers`, of the version that `at/N/` names, or the newest; and `edits`, what was done to it."""
         if path == "edits":
             return self._listed()
-        step, rest = self._split(path)
+        step, rest = self._resolved(path)
         form = re.fullmatch(r"(leaf|value) form/(\d+)", rest)
         if form is not None or rest == "suggestions":
             return self._form(self._at(step).scene, form)
@@ -85,7 +85,7 @@ class Document:
                     return actions[path](body)
                 except IngotError as error:
                     return {"refused": str(error)}
-        step, rest_of_path = self._split(path)
+        step, rest_of_path = self._resolved(path)
         return self._at(step).post(rest_of_path, body)
 
     def file(self, path: str) -> bytes:
@@ -94,7 +94,7 @@ class Document:
             content = io.BytesIO()
             np.savez(content, **self.program().arrays)  # type: ignore[arg-type]
             return content.getvalue()
-        step, rest = self._split(path)
+        step, rest = self._resolved(path)
         return self._at(step).file(rest)
 
     def program(self, target: str | None = None) -> Program:
@@ -105,7 +105,7 @@ class Document:
         path = Path(self._source)
         return str(path.with_name(f"{path.stem}_edited.onnx"))
 
-    def _split(self, path: str) -> tuple[int, str]:
+    def _resolved(self, path: str) -> tuple[int, str]:
         """The step that a path asks for, and the path in it."""
         with self._lock:
             if not path.startswith("at/"):
@@ -121,17 +121,17 @@ class Document:
             if not step:
                 return self._original
             version = self._versions[step]
-            if version not in self._kept:
+            if version not in self._states:
                 self._keep(version, self._applied(self._edits[step - 1], self._at(step - 1).model))
-            return self._kept[version]
+            return self._states[version]
 
     def _applied(self, edit: Edit, model: Model) -> Model:
         return apply(model.copy(), edit)
 
     def _keep(self, version: int, model: Model) -> None:
-        self._kept[version] = Answers(model, self._original.title)
-        for old in list(self._kept)[:-_MOST_KEPT]:
-            del self._kept[old]
+        self._states[version] = Answers(model, self._original.title)
+        for old in list(self._states)[:-_MOST_STATES]:
+            del self._states[old]
 
     def _edit(self, request: Json) -> Json:
         if not isinstance(request, dict):

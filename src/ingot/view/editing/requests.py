@@ -299,7 +299,7 @@ def _at(node: Node) -> tuple[Place, str]:
 def _named_output(node: Node) -> str:
     name = next((value.name for value in node.outputs if value.name), None)
     if name is None:
-        raise InputError(f"node '{node.label}' computes nothing that has a name, and cannot be told from others")
+        raise InputError(f"node '{node.label}' computes nothing that has a name to find it by")
     return name
 
 

@@ -1,6 +1,7 @@
 // The page: fetches the first picture, draws it, and wires up everything else.
 // @ts-check
 import { App } from "./app.js";
+import { comparing } from "./compare.js";
 import { editing } from "./edit.js";
 import { announce, byId } from "./elements.js";
 import { listening } from "./input.js";
@@ -30,11 +31,12 @@ async function start() {
   mapping(app);
   searching(app);
   editing(app);
+  await comparing(app);
   showing(app);
   await linking(app);
   await scene.fetchTypes();
   app.redraw();
-  markProblems(app).catch(() => {}); // the panel says what went wrong
+  if (!model.compared) markProblems(app).catch(() => {}); // the panel says what went wrong
   document.body.dataset.typed = "true";
 }
 
