@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from ingot.dataclass import dataclass
@@ -49,11 +49,13 @@ def _of_graph(path: str, difference: GraphDiff, a: Graph | None, b: Graph | None
         yield Entry(_status([change]), f"{change.part} {change.name}{within}", (change,), before, after)
 
 
-def _status(changes: list[Change] | tuple[Change, ...]) -> Status:
+def _status(changes: Sequence[Change]) -> Status:
     kinds = {change.kind for change in changes}
     if kinds <= {"renamed", "moved"}:
         return "renamed"
-    return next(iter(kinds)) if kinds in ({"added"}, {"removed"}) and len(changes) == 1 else "changed"  # type: ignore[return-value]
+    if len(changes) > 1:
+        return "changed"
+    return "added" if "added" in kinds else "removed" if "removed" in kinds else "changed"
 
 
 def _holder(node: Node) -> Node | None:
