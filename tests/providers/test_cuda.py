@@ -7,6 +7,7 @@ import gc
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -255,6 +256,33 @@ def test_a_failed_launch_is_an_error_of_the_run_and_the_session_lives_on() -> No
 
 
 @emulated
+def test_a_failed_launch_ends_the_loop_it_is_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    provider = Emulated()
+    session = Session(ingot.parse_model(LOOP), providers=(provider, "reference"), fallback=False)
+    feeds = {"x": np.full(2, 1e-30, np.float32), "trips": np.array(1000)}
+    device, launch, launches, skipped = provider.memory, provider.memory.launch, 0, 0
+
+    def tenth_fails(*arguments: Any) -> None:
+        nonlocal launches
+        launches += 1
+        if launches == 10:
+            raise ValueError("no launch")
+        launch(*arguments)
+
+    def has_failed(device: Device) -> bool:
+        nonlocal skipped
+        skipped += device._own.failure is not None
+        return device._own.failure is not None
+
+    monkeypatch.setattr(device, "launch", tenth_fails)
+    monkeypatch.setattr(Device, "has_failed", property(has_failed))
+    with pytest.raises(ValueError, match="no launch"):
+        session.run(None, feeds)
+    assert skipped < 5, "kernels that are not launched, in up to a thousand trips"
+    np.testing.assert_allclose(session.run(None, feeds)[0], expected(LOOP, feeds)[0], 1e-5)
+
+
+@emulated
 def test_two_threads_have_streams_of_their_own() -> None:
     provider = Emulated()
     session = Session(ingot.parse_model(MIXED), providers=(provider, "reference"), fallback=False)
@@ -367,7 +395,7 @@ def test_threads_that_need_one_module_load_it_once() -> None:
         return 1
 
     device.driver.module = load  # type: ignore[method-assign]
-    device.driver.function = lambda module, _: module  # type: ignore[method-assign]
+    device.driver.function = lambda module, _: module  # type: ignore[method-assign, assignment]
 
     def ask() -> None:
         gate.wait()

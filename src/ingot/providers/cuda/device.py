@@ -49,7 +49,7 @@ class Device:
         self._used = 0
         self.shared: set[int] = set()
         """The addresses of memory that the host reads and writes in place, too."""
-        self._modules: dict[str, _Module] = {}
+        self._loaded: dict[str, _Module] = {}
 
     # --- threads
 
@@ -145,7 +145,7 @@ class Device:
         """A kernel of PTX, which is loaded once: others wait for the thread that loads it."""
         self._enter()
         with self._lock:
-            module = self._modules.setdefault(hashlib.sha256(image).hexdigest(), _Module())
+            module = self._loaded.setdefault(hashlib.sha256(image).hexdigest(), _Module())
         with module.lock:
             if module.number is None:
                 module.number = self.driver.module(image)
@@ -180,7 +180,7 @@ class Device:
 
     def wait(self) -> None:
         """Wait for what was launched, unless that is captured."""
-        if not self._own.is_capturing:
+        if not self.is_capturing:
             self.driver.call("cuStreamSynchronize", self.stream)
 
     def fail(self, error: BaseException) -> None:
@@ -191,6 +191,11 @@ class Device:
     def has_failed(self) -> bool:
         """Whether there is an error that this thread has not raised yet."""
         return self._own.failure is not None
+
+    @property
+    def is_capturing(self) -> bool:
+        """Whether what this thread launches is captured, and does not run."""
+        return self._own.is_capturing
 
     def capture(self, begin: Callable[[], None]) -> Graph | None:
         """What `begin` launches, as a graph, without running it; None where the driver refuses."""
