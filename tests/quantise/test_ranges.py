@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from ingot.dtypes import DType
+from ingot.ops.quantization.parameters import code_range, decode, encode, parameters
 from ingot.quantise.histogram import HALF, Histogram
 from ingot.quantise.options import options_from
-from ingot.quantise.parameters import code_range, decode, encode, parameters
 from ingot.quantise.ranges import observer_for
 from ingot.quantise.thresholds import entropy_range
 
