@@ -29,7 +29,7 @@ def merged(a: Model, b: Model, difference: Diff) -> Merged:
     """Both models as one; of subgraphs and functions those of the second."""
     values: dict[Value, Value] = {}
     graph = copy_graph(b.graph, values)
-    of_b: dict[Node | Value, Node | Value] = {**values}
+    of_b: dict[Node | Value, Node | Value] = {value: twin for value, twin in values.items()}  # noqa: C416
     _pair_nodes(b.graph, graph, of_b)
     of_a: dict[Node | Value, Node | Value] = {}
     main = difference.graphs[0]
