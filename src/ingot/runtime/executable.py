@@ -63,10 +63,9 @@ class Executable:
         with runner.running(interrupt) as frame:
             calls = Calls(evaluation, self.calls, frame, observe)
             results = runner.run(frame, inputs, calls.caller(self._bodies), observe, self._limit)
-            binding = frame.first.binding
         if results is None:
             raise KernelError
-        if not self.fast_path.learn(runner, feeds, binding, self._limit.left, lambda: calls.evaluation):
+        if not self.fast_path.learn(runner, feeds, self._limit.left, lambda: calls.evaluation):
             key = self._key(feeds)
             if key is not None:
                 remember(self._ran, key, None, _MOST_KEYS)

@@ -147,10 +147,26 @@ class Frame:
 
     The first word of the state is set by kernels that met an error, the second, by anybody, to stop them. `values` and
     `sizes` are what is known before the inputs are: constants, captured values, and the named sizes of both.
-    `trips` are the jobs of a loop whose body the plan is (`runtime/trips.py`).
+    `trips` are the jobs of a loop whose body the plan is (`runtime/trips.py`). `native` is the native run that it is
+    ready for, of the plan that is `active` in it; `native_runs` are all of them (`runtime/native_prefix.py`).
     """
 
-    __slots__ = ("_state_block", "first", "segments", "sizes", "slots", "state", "table", "trips", "values", "words")
+    __slots__ = (
+        "_state_block",
+        "active",
+        "first",
+        "native",
+        "native_runs",
+        "prepared",
+        "segments",
+        "sizes",
+        "slots",
+        "state",
+        "table",
+        "trips",
+        "values",
+        "words",
+    )
 
     def __init__(self, plan: Plan, segments: Sequence[PreparedSegment]) -> None:
         self.table = plan.template.copy()
@@ -166,6 +182,10 @@ class Frame:
         self.values: list[Any] = []
         self.sizes: dict[str, int] = {}
         self.trips: dict[Any, Any] = {}
+        self.native: Callable[[Any], list[Any] | None] | None = None
+        self.active: Any = None
+        self.prepared: Any = None
+        self.native_runs: dict[Any, Any] = {}
 
     def share(self, state: Array) -> None:
         """Use the state of another frame, whose run this one is part of."""
