@@ -48,9 +48,10 @@ class FunctionTable:
     ARRAY_EMPTY: Final = 8
     ARRAY_NEW_COPY: Final = 9
     NONE: Final = 10
-    DICT_TYPE: Final = 11
-    ARRAY_TYPE: Final = 12
-    WORDS: Final = 13
+    FALSE: Final = 11
+    DICT_TYPE: Final = 12
+    ARRAY_TYPE: Final = 13
+    WORDS: Final = 14
 
 
 class InputLayout:

@@ -53,12 +53,15 @@ class FastPath:
         results = None
         try:
             native = frame.native
-            if native is not None:
-                results = native(feeds)
-            if results is None:
+            returned = None if native is None else native(feeds)
+            if returned is None:
                 results = self._looked_up(frame, feeds, interrupt)
-            elif not frame.active.is_whole:
-                results = frame.active.finish(frame, feeds, results, interrupt)
+            elif returned is False:
+                results = frame.active.run_otherwise(frame, feeds, interrupt)
+            elif frame.active.is_whole:
+                results = returned
+            else:
+                results = frame.active.finish(frame, feeds, returned, interrupt)
         finally:
             if interrupt is not None:
                 interrupt.detach(frame.state)
@@ -71,7 +74,7 @@ class FastPath:
 
     def _looked_up(self, frame: Frame, feeds: Mapping[str, Any], interrupt: Interrupt | None) -> list[Any] | None:
         """The outputs for feeds that are unlike the last ones, or for which there is no native run."""
-        if frame.words[0] or frame.words[1] or len(feeds) != len(self._names):
+        if len(feeds) != len(self._names):
             return None
         key: list[Any] = []
         arrays: list[Any] = []

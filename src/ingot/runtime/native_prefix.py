@@ -28,7 +28,7 @@ Readings: TypeAlias = tuple[tuple[int, ...], ...]
 _NO_NUMBERS = "OUST"
 """The kinds of arrays whose elements are looked at in each run."""
 
-_MOST_RUNS = 32
+_MOST_RUNS = 128
 """Native runs that a frame has ready."""
 
 
@@ -67,7 +67,8 @@ class NativePrefix:
         self.is_whole = self.end == len(stages)
         """Whether no call comes after it."""
         self._stages = stages[: self.end + 1]
-        self.reading_count = sum(stage.reads for stage in self._stages)
+        self._read = [stage.arguments[0] for stage in self._stages if stage.reads]
+        self.reading_count = len(self._read)
         self._slots = {number: each.slot for number, each in enumerate(self._inputs)}
         self._slots.update((number, slot) for stage in self._stages for number, slot, _ in stage.prepared.results)
         read_later = {number for stage in stages[self.end :] for number in stage.arguments}
@@ -79,16 +80,29 @@ class NativePrefix:
 
     def activate(self, frame: Frame, readings: Readings, most_bytes: int) -> PreparedRun | None:
         """Have a frame ready for a native run with these readings; None if there is none of so few bytes."""
-        prepared = frame.native_runs.get(self)
-        if prepared is None or prepared.readings != readings:
+        key = self, readings
+        prepared = frame.native_runs.get(key)
+        if prepared is None:
             prepared = self._prepare(frame, readings)
-            remember(frame.native_runs, self, prepared, _MOST_RUNS)
+            remember(frame.native_runs, key, prepared, _MOST_RUNS)
         if prepared.run is None or prepared.needed > most_bytes:
             return None
         self._install(frame, prepared.bindings)
         for slot, array in prepared.kept:
             frame.slots[slot] = address_of(array)
         return prepared
+
+    def read_instead(self, prepared: PreparedRun, inputs: Sequence[Array]) -> Readings | None:
+        """What a native run that ended without results read, up to what it did not expect; None if that is lost."""
+        kept, readings = dict(prepared.kept), prepared.readings
+        for place, (number, expected) in enumerate(zip(self._read, readings, strict=True)):
+            array = inputs[number] if number < len(inputs) else kept.get(self._slots[number])
+            if array is None:
+                return None  # memory of its own, which is gone
+            numbers = tuple(array.tolist())
+            if numbers != expected:
+                return *readings[:place], numbers
+        return None
 
     def _install(self, frame: Frame, bindings: Sequence[Binding]) -> None:
         bound = [stage for stage in self._stages if stage.has_steps]

@@ -11,11 +11,20 @@ import ctypes
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from itertools import chain
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from ingot.codegen.native_run import FunctionTable, ObjectLayout, RunLayout
+from ingot.codegen.native_run import (
+    FunctionTable,
+    InputLayout,
+    LinkLayout,
+    ObjectLayout,
+    OutputLayout,
+    ResultLayout,
+    RunLayout,
+)
 from ingot.dataclass import dataclass
 from ingot.dtypes import Array
 from ingot.runtime.frame import Frame
@@ -59,6 +68,10 @@ class Output:
     is_copy: bool
 
 
+NativeFunction: TypeAlias = Callable[[Any], list[Any] | Literal[False] | None]
+"""From feeds to outputs; None for other feeds, False where the run ended without results."""
+
+
 class NativeRun:
     """A run in the memory of a frame, which nothing else uses meanwhile.
 
@@ -78,41 +91,31 @@ class NativeRun:
     ) -> None:
         functions = _functions()
         assert functions is not None
-        tables = _Tables()
+        words = RunLayout.WORDS + 2 * len(inputs) + len(results) + len(constants)
+        words += sum(InputLayout.WORDS + len(each.shape) for each in inputs)
+        words += sum(ResultLayout.WORDS + len(each.shape) for each in results)
+        words += sum(LinkLayout.WORDS + len(link.numbers) for link in links)
+        words += OutputLayout.WORDS * len(outputs)
+        memory = _Memory(words)
+        memory.add([0] * RunLayout.WORDS)
         slots, count = int(frame.table.ctypes.data), len(frame.table)
-        cells = tables.add([0] * len(inputs))
+        cells = memory.add([0] * len(inputs))
 
         def place(slot: int) -> int:
             return slots + 8 * slot if slot < count else cells + 8 * (slot - count)
 
-        rows = {
-            RunLayout.INPUTS: [
-                (id(each.name), id(each.dtype), len(each.shape), tables.add(each.shape), place(each.slot))
-                for each in inputs
-            ],
-            RunLayout.RESULTS: [
-                (id(each.dtype), len(each.shape), tables.add(each.shape), place(each.slot)) for each in results
-            ],
-            RunLayout.LINKS: [
-                (
-                    0 if link.job is None else link.job.address,
-                    place(link.slot),
-                    tables.add(link.numbers),
-                    len(link.numbers),
-                )
-                for link in links
-            ],
-            RunLayout.OUTPUTS: [(output.index, output.is_copy) for output in outputs],
-        }
-        block = np.zeros(RunLayout.WORDS, np.int64)
-        block[RunLayout.FUNCTIONS] = functions.ctypes.data
-        block[RunLayout.STATE] = frame.state.ctypes.data
-        for place, table in rows.items():
-            block[place], block[place + 1] = tables.add(table), len(table)
-        block[RunLayout.OBJECTS] = tables.add([*[0] * (len(inputs) + len(results)), *map(id, constants)])
-        self._kept = tables, tuple(inputs), tuple(results), tuple(links), tuple(constants)
-        self.function: Callable[[Any], list[Any] | None] = _builtin(block)
-        """From feeds to outputs; None where these are other feeds, or the run has to be made otherwise."""
+        tables = (
+            [(id(e.name), id(e.dtype), len(e.shape), memory.add(e.shape), place(e.slot)) for e in inputs],
+            [(id(e.dtype), len(e.shape), memory.add(e.shape), place(e.slot)) for e in results],
+            [(_address(e.job), place(e.slot), memory.add(e.numbers), len(e.numbers)) for e in links],
+            [(e.index, e.is_copy) for e in outputs],
+        )
+        objects = memory.add([*[0] * (len(inputs) + len(results)), *map(id, constants)])
+        addresses = [(memory.add(list(chain.from_iterable(table))), len(table)) for table in tables]
+        state = int(frame.state.ctypes.data)
+        memory.set([int(functions.ctypes.data), state, *chain.from_iterable(addresses), objects])
+        self._kept = tuple(inputs), tuple(results), tuple(links), tuple(constants)
+        self.function: NativeFunction = _builtin(memory.words)
 
 
 def is_available() -> bool:
@@ -120,16 +123,28 @@ def is_available() -> bool:
     return _functions() is not None
 
 
-class _Tables:
-    """Tables of words, which stay where they are as long as this does."""
+class _Memory:
+    """The block of a run and its tables, one after another."""
 
-    def __init__(self) -> None:
-        self._arrays: list[Ints] = []
+    def __init__(self, count: int) -> None:
+        self.words: Ints = np.empty(count, np.int64)
+        self._address = int(self.words.ctypes.data)
+        self._used = 0
 
-    def add(self, words: Sequence[Any]) -> int:
-        """The address of a table."""
-        self._arrays.append(np.asarray(words, np.int64))
-        return int(self._arrays[-1].ctypes.data)
+    def add(self, words: Sequence[int]) -> int:
+        """The address of some more words."""
+        address = self._address + 8 * self._used
+        self.words[self._used : self._used + len(words)] = words
+        self._used += len(words)
+        return address
+
+    def set(self, words: Sequence[int]) -> None:
+        """Set the first words."""
+        self.words[: len(words)] = words
+
+
+def _address(job: Job | None) -> int:
+    return 0 if job is None else job.address
 
 
 class _Method(ctypes.Structure):
@@ -147,11 +162,11 @@ _ONE_ARGUMENT = 8
 """The flag of a builtin function that is called with one argument."""
 
 
-def _builtin(block: Ints) -> Callable[[Any], list[Any] | None]:
+def _builtin(block: Ints) -> NativeFunction:
     """The native function as a builtin function of Python's, whose `self` is the block."""
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
-    function: Callable[[Any], list[Any] | None] = new(ctypes.addressof(_method()), block, None)
+    function: NativeFunction = new(ctypes.addressof(_method()), block, None)
     return function
 
 
@@ -175,6 +190,14 @@ _NUMPY = {FunctionTable.ARRAY_NEW_COPY: 85, FunctionTable.ARRAY_EMPTY: 184}
 """The indices of functions in the table that numpy exports, which never change."""
 
 
+_OBJECTS: dict[int, Any] = {
+    FunctionTable.NONE: None,
+    FunctionTable.FALSE: False,
+    FunctionTable.DICT_TYPE: dict,
+    FunctionTable.ARRAY_TYPE: np.ndarray,
+}
+
+
 @cache
 def _functions() -> Ints | None:
     """The functions and objects of `FunctionTable`; None where something is not laid out as it has to be."""
@@ -190,8 +213,7 @@ def _functions() -> Ints | None:
         return None
     for place, index in _NUMPY.items():
         table[place] = _word(exported + 8 * index).value
-    objects = {FunctionTable.NONE: None, FunctionTable.DICT_TYPE: dict, FunctionTable.ARRAY_TYPE: np.ndarray}
-    for place, item in objects.items():
+    for place, item in _OBJECTS.items():
         table[place] = id(item)
     return table
 

@@ -23,6 +23,7 @@ from ingot.runtime.frame import Frame, fresh_array
 from ingot.runtime.guards import GuardFailed
 from ingot.runtime.interrupt import Interrupt, Interrupted
 from ingot.runtime.native_prefix import Readings, native_prefix
+from ingot.runtime.recent import remember
 from ingot.runtime.results import owned
 from ingot.runtime.run import PlanRunner
 from ingot.runtime.stage import Stage, stages
@@ -31,6 +32,8 @@ from ingot.runtime.thread_pool import thread_pool
 _MOST_FAILURES = 8
 """Runs that may have to be made in full, and twice, before all are."""
 
+_MOST_READINGS = 64
+"""Beginnings of what runs read that are remembered."""
 
 _STRING_BYTES = 128
 """More bytes than a string takes besides its characters, which take at most four each."""
@@ -64,31 +67,59 @@ class ReadyPlan:
         self._prefix = native_prefix(runner, inputs, self._sizes, self._stages)
         self.is_whole = self._prefix is not None and self._prefix.is_whole
         """Whether a native run gives the outputs: there is no call."""
-        self._readings: Readings = ()
-        self._is_steady = self._prefix is not None and not self._prefix.reading_count
-        """Whether the last two runs read the same numbers."""
+        self._following: dict[Readings, Readings] = {}
+        """All that a run read by what it read first, of the latest runs."""
+        self._expected: Readings | None = None
+        """What the next run is taken to read; None if that may be anything."""
+        if self._prefix is not None and not self._prefix.reading_count:
+            self._expected = ()
 
     def run(self, frame: Frame, feeds: Any, inputs: list[Any], interrupt: Interrupt | None) -> list[Any] | None:
         """The outputs for feeds, which are these arrays in order; None if the run has to be made in full."""
+        return self._run(frame, feeds, inputs, self._expected, interrupt)
+
+    def run_otherwise(self, frame: Frame, feeds: Any, interrupt: Interrupt | None) -> list[Any] | None:
+        """The same after a native run, in a frame in which this plan is active, that ended without results."""
+        inputs = [feeds[name] for name in self._names]
+        expected = None if frame.words[0] or frame.words[1] else self._read_instead(frame, inputs)
+        return self._run(frame, feeds, inputs, expected, interrupt)
+
+    def _run(
+        self, frame: Frame, feeds: Any, inputs: list[Any], expected: Readings | None, interrupt: Interrupt | None
+    ) -> list[Any] | None:
+        """The outputs, natively as long as something is expected to be read."""
         if self._failures > _MOST_FAILURES:
             return None
-        failed = frame.active is self  # its native run did
+        while expected is not None and self._activate(frame, expected):
+            results = frame.native(feeds)
+            if results:
+                return results if self.is_whole else self.finish(frame, feeds, results, interrupt)
+            expected = None if frame.words[0] or frame.words[1] else self._read_instead(frame, inputs)
         frame.native = frame.active = None
-        if self._is_steady and not failed and self._prefix is not None:
-            prepared = self._prefix.activate(frame, self._readings, self._most_bytes)
-            if prepared is not None and prepared.run is not None:
-                frame.native, frame.active, frame.prepared = prepared.run.function, self, prepared
-                results = frame.native(feeds)
-                if results is not None:
-                    return results if self.is_whole else self.finish(frame, feeds, results, interrupt)
-                if frame.words[0] or frame.words[1]:
-                    return None
-                frame.native = frame.active = None
+        if frame.words[0] or frame.words[1]:
+            return None
         slots = frame.slots
         for place, slot in self._slots:
             slots[slot] = address_of(inputs[place])
         values = [*inputs, *frame.values[len(inputs) :], None]
         return self._guarded(_Run(frame, inputs, values, self._sizes.copy(), interrupt), 0)
+
+    def _activate(self, frame: Frame, expected: Readings) -> bool:
+        """Have a frame ready for a native run that reads these numbers; whether there is one."""
+        assert self._prefix is not None
+        frame.native = frame.active = None
+        prepared = self._prefix.activate(frame, expected, self._most_bytes)
+        if prepared is None or prepared.run is None:
+            return False
+        frame.native, frame.active, frame.prepared = prepared.run.function, self, prepared
+        self._expected = expected
+        return True
+
+    def _read_instead(self, frame: Frame, inputs: list[Any]) -> Readings | None:
+        """What a run reads whose native run has just ended without results; None if none before began like it."""
+        assert self._prefix is not None
+        begin = self._prefix.read_instead(frame.prepared, inputs)
+        return None if begin is None else self._following.get(begin)
 
     def finish(self, frame: Frame, feeds: Any, results: list[Any], interrupt: Interrupt | None) -> list[Any] | None:
         """The outputs, from the results of a native run in a frame in which this plan is active."""
@@ -147,9 +178,14 @@ class ReadyPlan:
         if run.held > self._most_bytes:
             raise _Failure
         if not first and self._prefix is not None:
-            before, self._readings = self._readings, tuple(readings[: self._prefix.reading_count])
-            self._is_steady = before == self._readings
+            self._note(tuple(readings[: self._prefix.reading_count]))
         return [values[number] for number in self.runner.outputs]
+
+    def _note(self, readings: Readings) -> None:
+        """Expect the same of the next run, if it was read before, and remember it for runs that begin like this one."""
+        self._expected = readings if readings in self._following or not readings else None
+        for count in range(1, len(readings) + 1):
+            remember(self._following, readings[:count], readings, _MOST_READINGS)
 
     def _start(self, run: _Run, stage: Stage) -> None:
         """Run the kernels of a stage."""

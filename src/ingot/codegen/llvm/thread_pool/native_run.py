@@ -22,10 +22,10 @@ _NOWHERE = ir.Constant(PTR, None)
 
 
 def emit_native_run(module: ir.Module, name: str, walk: ir.Function) -> None:
-    """`run(block, feeds)`: a list of the outputs; None if feeds are not as before, or the run did not end well.
+    """`run(block, feeds)`: a list of the outputs; None for other feeds, False where the run ended without results.
 
-    `block` is an array that holds the words of `RunLayout`. The exception is set where it returns no object. `None`
-    stands for a run to be made otherwise: nothing is lost but time.
+    `block` is an array that holds the words of `RunLayout`. Where there is no memory, it returns no object, and the
+    exception is set.
     """
     take, allocate = _emit_take(module), _emit_allocate(module)
     chain, release, collect = _emit_chain(module, walk), _emit_release(module), _emit_collect(module)
@@ -41,7 +41,7 @@ def emit_native_run(module: ir.Module, name: str, walk: ir.Function) -> None:
 
     b.position_at_end(refuse)
     b.call(release, [block, taken])
-    b.ret(b.none(block))
+    b.ret(b.reference(block, FunctionTable.NONE))
 
     b.position_at_end(prepare)
     allocated = b.call(allocate, [block])
@@ -58,7 +58,7 @@ def emit_native_run(module: ir.Module, name: str, walk: ir.Function) -> None:
     b.cbranch(b.icmp_signed("!=", is_whole, I64(0)), walked, ended)
     b.position_at_end(ended)
     b.call(release, [block, held])
-    b.ret(b.none(block))
+    b.ret(b.reference(block, FunctionTable.FALSE))
     b.position_at_end(walked)
     outputs = b.call(collect, [block])
     b.call(release, [block, held])
@@ -86,11 +86,11 @@ class _Run(Routine):
         """An object of the table."""
         return self.read_address(self.read_address(block, RunLayout.FUNCTIONS), which)
 
-    def none(self, block: ir.Value) -> ir.Value:
-        """A reference to None, for the caller."""
-        none = self.object(block, FunctionTable.NONE)
-        self.invoke(block, FunctionTable.INCREF, VOID, [none])
-        return none
+    def reference(self, block: ir.Value, which: int) -> ir.Value:
+        """A reference to an object of the table, for the caller."""
+        referenced = self.object(block, which)
+        self.invoke(block, FunctionTable.INCREF, VOID, [referenced])
+        return referenced
 
     def require(self, condition: ir.Value, otherwise: ir.Block) -> None:
         """Go on only if a condition holds."""
