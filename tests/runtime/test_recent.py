@@ -30,6 +30,7 @@ def test_threads_that_enter_sizes_at_once_do_not_disturb_each_other() -> None:
     doubled = ingot.Session(ingot.parse_model(text), providers=("cpu", "reference"), threads=1, fallback=False)
     compiled = doubled._compiled
     assert compiled is not None
+
     def no_calls() -> Evaluation:
         raise AssertionError("the plan has no calls")
 
