@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import sys
 import threading
-from collections.abc import Iterator
 from types import MappingProxyType
 from typing import Any
 
@@ -269,11 +268,10 @@ def drawn(numbers: np.random.Generator) -> tuple[dict[str, Array], list[Array]]:
 
 
 @pytest.fixture(params=[True, False], ids=["native", "in Python"])
-def either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """With native runs, and where this Python has none."""
     if not request.param:
         monkeypatch.setattr(native_run, "is_available", lambda: False)
-    yield
 
 
 @pytest.mark.usefixtures("either_way")
