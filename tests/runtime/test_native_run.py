@@ -130,6 +130,36 @@ def test_what_is_not_alike_is_refused(feeds: Any) -> None:
     assert native(session, {"x": floats(2, 3)}) is not None
 
 
+def test_types_that_are_equal_but_not_the_same_are_run_otherwise() -> None:
+    session = opened(RESHAPED)
+    x = floats(6).astype(np.dtype(np.float32, metadata={"unit": "m"}))
+    for shape in ([2, 3], [6, 1]) * 3:
+        session.run(None, {"x": floats(6), "shape": np.array(shape)})
+    for shape in ([2, 3], [6, 1]) * 3:
+        assert session.run(None, {"x": x, "shape": np.array(shape)})[0].shape == tuple(shape)
+
+
+def test_feeds_that_are_not_contiguous_are_copied_for_a_native_run(staged: list[int]) -> None:
+    session = opened("g (float[n, m] x) => (y) { y = Neg (x) }")
+    x = floats(2, 3).T
+    for _ in range(4):
+        np.testing.assert_array_equal(session.run(None, {"x": x})[0], -x)
+    assert not staged
+
+
+def test_runs_that_are_cancelled_do_not_end_the_fast_path(staged: list[int]) -> None:
+    session = opened("g (float[n, n] x) => (y) { e = Exp (x) y = Det (e) }")
+    x, cancel = floats(2, 2), ingot.Cancel()
+    session.run(None, {"x": x})
+    cancel.cancel()
+    for _ in range(20):
+        with pytest.raises(ingot.Interrupted):
+            session.run(None, {"x": x}, cancel=cancel)
+    staged.clear()
+    session.run(None, {"x": x})
+    assert staged
+
+
 def test_keys_that_call_back_do_not_disturb_a_run() -> None:
     session = opened("g (float[n] x) => (y) { y = Neg (x) }")
     x = floats(3)
@@ -284,8 +314,8 @@ def test_arguments_that_change_from_run_to_run_in_threads() -> None:
         held: list[tuple[Array, Array]] = []
         for turn in range(300):
             feeds, expected = drawn(numbers)
-            limit: dict[str, Any] = [{}, {"deadline": 60.0}, {"cancel": ingot.Cancel()}][turn % 3]
-            results = session.run(None, feeds, **limit)
+            deadline, cancel = (60.0, None) if turn % 3 else (None, ingot.Cancel() if turn % 2 else None)
+            results = session.run(None, feeds, deadline=deadline, cancel=cancel)
             held += zip(results, expected, strict=True)
         wrong.extend(pair for pair in held if pair[0].shape != pair[1].shape or (pair[0] != pair[1]).any())
 

@@ -95,7 +95,7 @@ class FastPath:
             key += (array.shape, array.dtype)
             arrays.append(array)
         ready = self._ready.get(tuple(key))
-        return None if ready is None else ready.run(frame, feeds, arrays, interrupt)
+        return None if ready is None else ready.run(frame, dict(zip(self._names, arrays, strict=True)), interrupt)
 
     def learn(
         self,

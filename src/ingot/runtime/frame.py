@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from ingot.runtime.provider import DeviceMemory
 from ingot.runtime.recent import remember
 from ingot.runtime.segment import PreparedSegment
 from ingot.runtime.thread_pool import Job
+
+NativeFunction: TypeAlias = Callable[[Any], list[Any] | Literal[False] | None]
+"""A native run, from feeds to outputs; None for other feeds, False where the run ended without results."""
 
 _STATE_WORDS = 16
 
@@ -182,7 +185,7 @@ class Frame:
         self.values: list[Any] = []
         self.sizes: dict[str, int] = {}
         self.trips: dict[Any, Any] = {}
-        self.native: Callable[[Any], list[Any] | None] | None = None
+        self.native: NativeFunction | None = None
         self.active: Any = None
         self.prepared: Any = None
         self.native_runs: dict[Any, Any] = {}

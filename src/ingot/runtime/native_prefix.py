@@ -92,11 +92,12 @@ class NativePrefix:
             frame.slots[slot] = address_of(array)
         return prepared
 
-    def read_instead(self, prepared: PreparedRun, inputs: Sequence[Array]) -> Readings | None:
+    def read_instead(self, prepared: PreparedRun, feeds: Mapping[str, Array]) -> Readings | None:
         """What a native run that ended without results read, up to what it did not expect; None if that is lost."""
         kept, readings = dict(prepared.kept), prepared.readings
         for place, (number, expected) in enumerate(zip(self._read, readings, strict=True)):
-            array = inputs[number] if number < len(inputs) else kept.get(self._slots[number])
+            given = number < len(self._inputs)
+            array = feeds[self._inputs[number].name] if given else kept.get(self._slots[number])
             if array is None:
                 return None  # memory of its own, which is gone
             numbers = tuple(array.tolist())
@@ -158,7 +159,7 @@ class NativePrefix:
                 outputs.append(Output(index, is_copy=any(output.index == index for output in outputs)))
             else:
                 outputs.append(Output(len(self._inputs) + results + len(constants), is_copy=True))
-                constants.append(self._runner.constant(number))
+                constants.append(np.asarray(self._runner.constant(number)))
         return constants, outputs
 
 

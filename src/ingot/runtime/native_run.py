@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from itertools import chain
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from ingot.codegen.native_run import (
 )
 from ingot.dataclass import dataclass
 from ingot.dtypes import Array
-from ingot.runtime.frame import Frame
+from ingot.runtime.frame import Frame, NativeFunction
 from ingot.runtime.plan import Ints
 from ingot.runtime.thread_pool import Job, native_run_address
 
@@ -66,10 +66,6 @@ class Output:
 
     index: int
     is_copy: bool
-
-
-NativeFunction: TypeAlias = Callable[[Any], list[Any] | Literal[False] | None]
-"""From feeds to outputs; None for other feeds, False where the run ended without results."""
 
 
 class NativeRun:

@@ -19,7 +19,7 @@ from ingot.prim.tensor import Call
 from ingot.runtime import float_errors
 from ingot.runtime.address import address_of
 from ingot.runtime.direct_calls import DirectCall
-from ingot.runtime.frame import Frame, fresh_array
+from ingot.runtime.frame import Frame, NativeFunction, fresh_array
 from ingot.runtime.guards import GuardFailed
 from ingot.runtime.interrupt import Interrupt, Interrupted
 from ingot.runtime.native_prefix import Readings, native_prefix
@@ -74,54 +74,54 @@ class ReadyPlan:
         if self._prefix is not None and not self._prefix.reading_count:
             self._expected = ()
 
-    def run(self, frame: Frame, feeds: Any, inputs: list[Any], interrupt: Interrupt | None) -> list[Any] | None:
-        """The outputs for feeds, which are these arrays in order; None if the run has to be made in full."""
-        return self._run(frame, feeds, inputs, self._expected, interrupt)
+    def run(self, frame: Frame, feeds: Mapping[str, Any], interrupt: Interrupt | None) -> list[Any] | None:
+        """The outputs for feeds, which are contiguous; None if the run has to be made in full."""
+        return self._run(frame, feeds, self._expected, interrupt)
 
-    def run_otherwise(self, frame: Frame, feeds: Any, interrupt: Interrupt | None) -> list[Any] | None:
+    def run_otherwise(self, frame: Frame, feeds: Mapping[str, Any], interrupt: Interrupt | None) -> list[Any] | None:
         """The same after a native run, in a frame in which this plan is active, that ended without results."""
-        inputs = [feeds[name] for name in self._names]
-        expected = None if frame.words[0] or frame.words[1] else self._read_instead(frame, inputs)
-        return self._run(frame, feeds, inputs, expected, interrupt)
+        return self._run(frame, feeds, self._read_instead(frame, feeds), interrupt)
 
     def _run(
-        self, frame: Frame, feeds: Any, inputs: list[Any], expected: Readings | None, interrupt: Interrupt | None
+        self, frame: Frame, feeds: Mapping[str, Any], expected: Readings | None, interrupt: Interrupt | None
     ) -> list[Any] | None:
         """The outputs, natively as long as something is expected to be read."""
         if self._failures > _MOST_FAILURES:
             return None
-        while expected is not None and self._activate(frame, expected):
-            results = frame.native(feeds)
+        while expected is not None and (native := self._activate(frame, expected)) is not None:
+            results = native(feeds)
             if results:
                 return results if self.is_whole else self.finish(frame, feeds, results, interrupt)
-            expected = None if frame.words[0] or frame.words[1] else self._read_instead(frame, inputs)
+            expected = self._read_instead(frame, feeds) if results is False else None
         frame.native = frame.active = None
         if frame.words[0] or frame.words[1]:
             return None
-        slots = frame.slots
+        slots, inputs = frame.slots, [feeds[name] for name in self._names]
         for place, slot in self._slots:
             slots[slot] = address_of(inputs[place])
         values = [*inputs, *frame.values[len(inputs) :], None]
         return self._guarded(_Run(frame, inputs, values, self._sizes.copy(), interrupt), 0)
 
-    def _activate(self, frame: Frame, expected: Readings) -> bool:
-        """Have a frame ready for a native run that reads these numbers; whether there is one."""
+    def _activate(self, frame: Frame, expected: Readings) -> NativeFunction | None:
+        """Have a frame ready for a native run that reads these numbers, and return it; None if there is none."""
         assert self._prefix is not None
         frame.native = frame.active = None
         prepared = self._prefix.activate(frame, expected, self._most_bytes)
         if prepared is None or prepared.run is None:
-            return False
+            return None
         frame.native, frame.active, frame.prepared = prepared.run.function, self, prepared
         self._expected = expected
-        return True
+        return frame.native
 
-    def _read_instead(self, frame: Frame, inputs: list[Any]) -> Readings | None:
+    def _read_instead(self, frame: Frame, feeds: Mapping[str, Any]) -> Readings | None:
         """What a run reads whose native run has just ended without results; None if none before began like it."""
         assert self._prefix is not None
-        begin = self._prefix.read_instead(frame.prepared, inputs)
+        begin = None if frame.words[0] or frame.words[1] else self._prefix.read_instead(frame.prepared, feeds)
         return None if begin is None else self._following.get(begin)
 
-    def finish(self, frame: Frame, feeds: Any, results: list[Any], interrupt: Interrupt | None) -> list[Any] | None:
+    def finish(
+        self, frame: Frame, feeds: Mapping[str, Any], results: list[Any], interrupt: Interrupt | None
+    ) -> list[Any] | None:
         """The outputs, from the results of a native run in a frame in which this plan is active."""
         prefix, prepared = self._prefix, frame.prepared
         assert prefix is not None
@@ -145,7 +145,7 @@ class ReadyPlan:
         except Interrupted:
             raise
         except (_Failure, GuardFailed, IndexError, IngotError, MemoryError, RecursionError):
-            self._failures += 1
+            self._failures += not run.frame.words[1]  # it was not stopped
             return None
         finally:
             if allowed is not None and before is not None:
