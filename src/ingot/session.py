@@ -422,10 +422,10 @@ class Session:
         the session; Interrupted after `deadline` seconds, or when cancelled: what is compiled ends within milliseconds,
         a node that is not when it is done.
         """
-        interrupt = interrupt_of(deadline, cancel)
+        interrupt = None if deadline is None and cancel is None else interrupt_of(deadline, cancel)
         if self._background is not None:
             self._meet_background(interrupt)
-        compilable = observe is None and self._has(outputs)
+        compilable = observe is None and (outputs is None or self._has(outputs))
         compiled = self._compiled if compilable else None
         overrides = bool(self._defaults) and not self._defaults.isdisjoint(feeds or ())
         variants, overridden = self._variants, _NOTHING
@@ -554,9 +554,9 @@ class Session:
             self._warned = True
             warn_fallback(message)
 
-    def _has(self, outputs: Sequence[str] | None) -> bool:
+    def _has(self, outputs: Sequence[str]) -> bool:
         """Whether all that is asked for are outputs of the model, which is what a plan computes."""
-        return outputs is None or all(name in self._places for name in outputs)
+        return all(name in self._places for name in outputs)
 
     def _chosen(self, results: Sequence[Any], outputs: Sequence[str]) -> list[Any]:
         return [results[self._places[name]] for name in outputs]

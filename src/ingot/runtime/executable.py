@@ -73,11 +73,10 @@ class Executable:
             notes = TypeNotes()
             calls = Calls(evaluation, self.calls, frame, observe, notes)
             results = runner.run(frame, inputs, calls.caller(self._bodies), observe, self._limit)
-            binding = frame.first.binding
         if results is None:
             raise KernelError
         self.observed_types = notes.types
-        if not self.fast_path.learn(runner, feeds, binding, self._limit.left, lambda: calls.evaluation):
+        if not self.fast_path.learn(runner, feeds, self._limit.left, lambda: calls.evaluation):
             key = self._key(feeds)
             if key is not None:
                 remember(self._ran, key, None, _MOST_KEYS)
