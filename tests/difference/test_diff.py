@@ -206,14 +206,10 @@ def test_functions_differ_in_defaults_and_opsets_too() -> None:
 
 
 def test_elements_differ_where_their_bits_do() -> None:
-    nan = np.float32("nan")
-    change = weight_change("w", Tensor(np.float32([nan, 1, 2])), Tensor(np.float32([nan, 1, 4])))
-    assert change is not None
-    assert change.numbers == (2, 2 / 3, 1)
-    change = weight_change("w", Tensor(np.int64([2**53, 0])), Tensor(np.int64([2**53 + 1, 0])))
-    assert change is not None
-    assert change.numbers is not None
-    assert change.numbers[2] == 1
-    change = weight_change("w", Tensor(np.float32([0.0, 1])), Tensor(np.float32([-0.0, 1])))
-    assert change is not None
-    assert change.numbers == (0, 0, 1)
+    def numbers(one: list[float], other: list[float], dtype: type) -> tuple[float, float, int] | None:
+        change = weight_change("w", Tensor(np.array(one, dtype)), Tensor(np.array(other, dtype)))
+        return None if change is None else change.numbers
+
+    assert numbers([np.nan, 1, 2], [np.nan, 1, 4], np.float32) == (2, 2 / 3, 1)
+    assert numbers([2**53, 0], [2**53 + 1, 0], np.int64) == (0, 0, 1)
+    assert numbers([0.0, 1], [-0.0, 1], np.float32) == (0, 0, 1)
