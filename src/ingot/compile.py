@@ -41,6 +41,7 @@ from ingot.runtime.executable import Executable
 from ingot.runtime.garbage import uncollected
 from ingot.runtime.limits import LimitError, RunLimits
 from ingot.runtime.make_plan import make_plan
+from ingot.runtime.observed_types import ObservedTypes
 from ingot.runtime.plan import Body, Plan
 from ingot.runtime.provider import Compiler
 from ingot.schedule.schedule import Scheduled
@@ -55,7 +56,8 @@ def compile_model(typed: TypedModel, provider: Compiler, options: Options) -> Bu
     compilation = _Compilation(provider, options)
     drafts = _Drafts(provider)
     with _faults_as_compile_errors(), uncollected():
-        emitted = compilation.of(specialise(typed, options.catalog, options.level, options.reversed_choices))
+        specialised = specialise(typed, options.catalog, options.level, options.reversed_choices, options.assumed_types)
+        emitted = compilation.of(specialised)
         artifacts = compilation.linked(emitted, drafts.link if options.draft else provider.link)
 
     def finish() -> Build:
@@ -67,7 +69,8 @@ def compile_model(typed: TypedModel, provider: Compiler, options: Options) -> Bu
 
 def _build(artifacts: Artifacts, options: Options, finish: Callable[[], Build] | None = None) -> Build:
     model, most = artifacts.optimised.model, options.limits.most_bytes
-    return Build(artifacts, Executable(artifacts.plan, artifacts.outputs, lambda: model, most), finish)
+    executable = Executable(artifacts.plan, artifacts.outputs, lambda: model, most, options.assumed_types)
+    return Build(artifacts, executable, finish)
 
 
 @contextmanager
@@ -100,6 +103,8 @@ class Options:
     """What products are rounded to (`passes.precisions`), None for nothing."""
     reversed_choices: frozenset[str] = frozenset()
     """Choices by sizes, as guards name them, that are made the other way than at first."""
+    assumed_types: ObservedTypes = field(default_factory=dict)
+    """Those that a run has shown of values of unknown rank."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,6 +73,18 @@ class Variants:
         """The plan that ran inputs of these shapes before, if it was not the first."""
         return self._chosen.get(self._signature(feeds))
 
+    def origin(self, executable: Executable) -> tuple[dict[str, Shape] | None, frozenset[str]]:
+        """The shapes of inputs that a plan was compiled for, None for the first one, and the choices reversed in it."""
+        for (shapes, choices), built in self._built.items():
+            if built is executable:
+                return self._named(shapes), choices
+        return None, _NONE
+
+    def replace(self, before: Executable, after: Executable | None) -> None:
+        """Choose another plan, or the first one for None, for all shapes that a plan was chosen for."""
+        chosen = {signature: after if plan is before else plan for signature, plan in self._chosen.items()}
+        self._chosen = {signature: plan for signature, plan in chosen.items() if plan is not None}
+
     def candidates(
         self,
         first: Executable,
@@ -80,10 +92,12 @@ class Variants:
         build: Build,
         failed: set[str],
         proceed: Proceed | None = None,
+        others: Sequence[Executable] = (),
     ) -> Iterator[Executable]:
         """Plans for a run, in order: who takes the next says that the guards of the last have failed.
 
-        The choices by sizes of the run that failed with it are to be in `failed` by then, which is emptied before each.
+        `others` are for other types of values than the first. The choices by sizes of the run that failed with it are
+        to be in `failed` by then, which is emptied before each.
         `build` compiles those that are not there yet, but for shapes for which the guards of all plans failed before:
         a guard may be about what a node computes, so that plans that are there may fit the next run of these shapes.
         One thread compiles, and others that need the same plan wait for it, unless `proceed` ends their run.
@@ -94,14 +108,19 @@ class Variants:
             yield known
         failed.clear()
         yield first
+        for executable in others:
+            if executable is not known:
+                remember(self._chosen, signature, executable, _MOST)
+                failed.clear()
+                yield executable
         if failed:
             yield from self._reversed(signature, build, failed, proceed)
         if signature in self._refused:
             return
-        for executable in self._compiled(signature, build, proceed):
-            if executable is not None and executable is not known:
-                remember(self._chosen, signature, executable, _MOST)
-                yield executable
+        for compiled in self._compiled(signature, build, proceed):
+            if compiled is not None and compiled is not known:
+                remember(self._chosen, signature, compiled, _MOST)
+                yield compiled
         if known is None:
             self._chosen.pop(signature, None)
         else:
@@ -156,10 +175,13 @@ class Variants:
         if key not in self._built:
             with self._lock.held(proceed):
                 if key not in self._built:  # or another thread has done so meanwhile
-                    pairs = zip(self._inputs, shapes, strict=True)
-                    built = build({value.name: shape for value, shape in pairs if shape is not None}, choices)
-                    remember(self._built, key, built, _MOST)
+                    remember(self._built, key, build(self._named(shapes), choices), _MOST)
         return self._built.get(key)
+
+    def _named(self, shapes: Sequence[Shape | None]) -> dict[str, Shape]:
+        """The shapes of inputs, by name."""
+        pairs = zip(self._inputs, shapes, strict=True)
+        return {value.name: shape for value, shape in pairs if shape is not None}
 
     def _signature(self, feeds: Mapping[str, Any]) -> Signature:
         return tuple(
