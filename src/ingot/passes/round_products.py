@@ -264,7 +264,7 @@ class _Rounding:
 def _coded(weight: Array, axis: int) -> tuple[Array, Array]:
     """Weights as int8 codes, and the scale of each entry of an axis: zero stands for zero."""
     others = tuple(other for other in range(weight.ndim) if other != axis)
-    ends = (reach(axis=others, keepdims=True, initial=0).astype(np.float64) for reach in (weight.min, weight.max))
-    chosen = parameters(*ends, DType.INT8, symmetric=True)
+    low, high = (reach(axis=others, keepdims=True, initial=0).astype(np.float64) for reach in (weight.min, weight.max))
+    chosen = parameters(low, high, DType.INT8, symmetric=True)
     codes = encode(weight, chosen.scale, chosen.zero_point, chosen.low, chosen.high)
     return np.ascontiguousarray(codes.astype(np.int8)), chosen.scale.reshape(-1)
