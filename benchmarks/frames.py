@@ -2,8 +2,8 @@
 
     python -m benchmarks.frames
 
-It needs playwright and Chromium, which draws without a graphics processor here. Milliseconds are those of the page's own
-script for a frame, the median; the rest of a frame is the browser's.
+It needs playwright and Chromium, which draws without a graphics processor here. Milliseconds are those of the script of
+the page for a frame, the median; the rest of a frame is the browser's.
 """
 
 from __future__ import annotations
