@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-import ingot
 from ingot import Model
 from ingot.view.answers import Answers
 from ingot.view.api import save_page
@@ -142,24 +141,6 @@ def test_types_and_sizes_that_were_inferred_are_found(open_page: Open, encoder: 
     page = open_page(encoder)
     page.fill("#search", words)
     page.wait_for_selector("#hits li b:text-is('Exp')")
-
-
-def test_a_model_dropped_onto_the_page_gets_a_page_of_its_own(open_page: Open, encoder: Model) -> None:
-    page = open_page(encoder, moves=True)
-    content = list(ingot.encode(parsed("a = Tanh (x) y = Exp (a)")))
-    drop = """([name, bytes]) => {
-      const files = new DataTransfer();
-      files.items.add(new File([new Uint8Array(bytes)], name));
-      dispatchEvent(new DragEvent("drop", { dataTransfer: files }));
-    }"""
-    page.evaluate(drop, ["broken.onnx", [1, 2, 3]])
-    page.wait_for_selector("#message.bad")
-    before = page.url
-    page.evaluate(drop, ["<b>other.onnx", content])
-    page.wait_for_selector("#name:text-is('<b>other.onnx')")
-    page.wait_for_selector("body[data-typed]")
-    assert page.url != before
-    assert "Tanh" in visible(page)
 
 
 def test_a_value_is_followed_from_the_panel_to_its_readers(open_page: Open) -> None:
