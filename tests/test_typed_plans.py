@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -166,3 +167,16 @@ def test_it_is_logged(caplog: pytest.LogCaptureFixture) -> None:
         mine.run(None, of_ranks(5, True))
         mine.run(None, of_ranks(5, True))
     assert "compiled again with observed types: y: float32[?]" in caplog.text
+
+
+def test_types_that_a_run_of_drafts_shows_are_those_of_the_plan_that_follows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INGOT_CACHE", str(tmp_path))
+    text = RANKS.replace("z = Exp (w)", "m = Exp (w) z = Softmax (m)").replace("v = Neg (x)", "v = Tanh (x)")
+    mine = session(text)
+    drafts = mine._compiled
+    for _ in range(2):
+        mine.run(None, of_ranks(5, True))
+    assert calls(drafts) == ["If", "Relu", "Exp", "Softmax"]
+    assert calls(mine._compiled) == ["If"]

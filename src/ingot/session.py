@@ -18,6 +18,7 @@ from ingot.ir.value import Value
 from ingot.passes.levels import refuse_level
 from ingot.passes.precisions import Precision, refuse_precision
 from ingot.providers import DEFAULT, PROVIDERS, compiler_of, evaluators_of, resolve
+from ingot.runtime.assumptions import Assumptions
 from ingot.runtime.ended_work import Proceed, until_ended
 from ingot.runtime.executable import Executable
 from ingot.runtime.fallback import warn_fallback
@@ -27,7 +28,6 @@ from ingot.runtime.garbage import uncollected
 from ingot.runtime.guards import GuardFailed, KernelError
 from ingot.runtime.interrupt import Cancel, Interrupt, Interrupted, interrupt_of
 from ingot.runtime.limits import LimitError, RunLimits
-from ingot.runtime.observed_types import ObservedTypes
 from ingot.runtime.provider import Compiler, Provider
 from ingot.runtime.recent import remember
 from ingot.runtime.results import owned
@@ -38,7 +38,6 @@ from ingot.warm_start import ModelKey, find, keep, key_of, load_source, with_ove
 if TYPE_CHECKING:
     from ingot.compile import Artifacts, Build
     from ingot.infer.typed import TypedModel
-    from ingot.ir.types import Shape
     from ingot.ops.catalog import Catalog
     from ingot.ops.define import Operator
     from ingot.repair.record import Repair
@@ -188,8 +187,7 @@ class Session:
         compiler: Compiler,
         proceed: Proceed | None = None,
         draft: bool = False,
-        reversed_choices: frozenset[str] = _NOTHING,
-        types: ObservedTypes | None = None,
+        assumptions: Assumptions | None = None,
     ) -> Build:
         from ingot.compile import Options, compile_model  # all stages
 
@@ -201,22 +199,18 @@ class Session:
             proceed,
             draft,
             self._precision,
-            reversed_choices,
-            types or {},
+            assumptions or Assumptions(),
         )
         return compile_model(typed, compiler, options)
 
     def _rebuilt(
         self,
-        shapes: Mapping[str, Shape] | None,
-        reversed_choices: frozenset[str],
+        assumptions: Assumptions,
         failures: list[str],
         overridden: frozenset[str] = frozenset(),
         proceed: Proceed | None = None,
-        types: ObservedTypes | None = None,
     ) -> Executable | None:
-        """The model recompiled for inputs of other shapes than it declares, if any, with other choices by the sizes
-        of a run, and with types that a run has shown.
+        """The model recompiled with what a run has shown of it.
 
         None, and the reason, if that fails. What `proceed` raises ends it.
         """
@@ -227,9 +221,8 @@ class Session:
             from ingot.prepare import prepare  # a warm start needs none
 
             model = self._prepare(proceed)[0]
-            typed = prepare(model, self.catalog, self._limits, overridden, shapes)
-            build = self._build(typed, compiler, proceed, reversed_choices=reversed_choices, types=types)
-            return build.executable
+            typed = prepare(model, self.catalog, self._limits, overridden, assumptions.shapes)
+            return self._build(typed, compiler, proceed, assumptions=assumptions).executable
 
         try:
             return until_ended(build, proceed)
@@ -240,17 +233,16 @@ class Session:
     def _with_observed_types(self, compiled: Executable, proceed: Proceed | None) -> Executable:
         """The first plan, once a plan is compiled with types that a run has shown; that may be the first itself."""
 
-        def build(before: Executable, types: ObservedTypes) -> Executable | None:
-            shapes, choices = self._variants.origin(before)
-            return self._rebuilt(shapes, choices, [], proceed=proceed, types=types)
+        def build(assumptions: Assumptions) -> Executable | None:
+            return self._rebuilt(assumptions, [], proceed=proceed)
 
         plans = self._typed_plans.compile(build, proceed)
-        if plans is None:
-            return self._compiled or compiled
-        before, executable = plans
-        if before is compiled:
-            self._compiled = executable
-        self._variants.replace(before, None if before is compiled else executable)
+        if plans is not None:
+            before, executable = plans
+            is_first = executable.assumptions.are_of_the_model
+            self._variants.replace(before, None if is_first else executable)
+            if is_first:
+                self._compiled = executable
         return self._compiled or compiled
 
     def _compile(self, compiler: Compiler, fallback: bool, key: ModelKey | None = None, draft: bool = False) -> None:
@@ -430,10 +422,10 @@ class Session:
         the session; Interrupted after `deadline` seconds, or when cancelled: what is compiled ends within milliseconds,
         a node that is not when it is done.
         """
-        interrupt = interrupt_of(deadline, cancel)
+        interrupt = None if deadline is None and cancel is None else interrupt_of(deadline, cancel)
         if self._background is not None:
             self._meet_background(interrupt)
-        compilable = observe is None and self._has(outputs)
+        compilable = observe is None and (outputs is None or self._has(outputs))
         compiled = self._compiled if compilable else None
         overrides = bool(self._defaults) and not self._defaults.isdisjoint(feeds or ())
         variants, overridden = self._variants, _NOTHING
@@ -510,8 +502,8 @@ class Session:
         failed_choices: set[str] = set()
         if compiled is not None:
 
-            def build(shapes: Mapping[str, Shape], choices: frozenset[str]) -> Executable | None:
-                return self._rebuilt(shapes, choices, failures, overridden, proceed)
+            def build(assumptions: Assumptions) -> Executable | None:
+                return self._rebuilt(assumptions, failures, overridden, proceed)
 
             others = () if overridden else self._typed_plans.others(compiled)
             for executable in variants.candidates(compiled, ready, build, failed_choices, proceed, others):
@@ -562,9 +554,9 @@ class Session:
             self._warned = True
             warn_fallback(message)
 
-    def _has(self, outputs: Sequence[str] | None) -> bool:
+    def _has(self, outputs: Sequence[str]) -> bool:
         """Whether all that is asked for are outputs of the model, which is what a plan computes."""
-        return outputs is None or all(name in self._places for name in outputs)
+        return all(name in self._places for name in outputs)
 
     def _chosen(self, results: Sequence[Any], outputs: Sequence[str]) -> list[Any]:
         return [results[self._places[name]] for name in outputs]

@@ -8,16 +8,14 @@ the first has shown, as guards on the results of calls, and the plan of the firs
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from collections.abc import Sequence
+from dataclasses import replace
 
 from ingot.runtime.ended_work import Proceed
 from ingot.runtime.executable import Executable
 from ingot.runtime.fork_lock import ForkLock
 from ingot.runtime.observed_types import ObservedTypes
-
-BuildTyped: TypeAlias = Callable[[Executable, ObservedTypes], Executable | None]
-"""A plan compiled again with types that its run has shown; None if that fails."""
+from ingot.variants import Build
 
 _MOST = 4
 """Plans for types of one session."""
@@ -36,11 +34,12 @@ class TypedPlans:
 
     def note(self, executable: Executable) -> None:
         """Have the next run compile a plan for the types that a run has just shown, unless that was done before."""
-        types = {**executable.assumed_types, **executable.observed_types}
-        if types != executable.assumed_types and len(self._plans) < _MOST and _key(types) not in self._plans:
+        assumed = executable.assumptions
+        types = {**assumed.types, **executable.observed_types}
+        if types != assumed.types and len(self._plans) < _MOST and _key(types) not in self._plans:
             self.pending = executable, types
 
-    def compile(self, build: BuildTyped, proceed: Proceed | None) -> tuple[Executable, Executable] | None:
+    def compile(self, build: Build, proceed: Proceed | None) -> tuple[Executable, Executable] | None:
         """The plan whose run has shown types, and the one compiled for these; None if there is nothing, or it fails.
 
         One thread compiles; others wait for it, unless `proceed` ends their run.
@@ -49,7 +48,7 @@ class TypedPlans:
             if self.pending is None:  # another thread has done so meanwhile
                 return None
             before, types = self.pending
-            executable = self._plans[_key(types)] = build(before, types)
+            executable = self._plans[_key(types)] = build(replace(before.assumptions, types=types))
             self.pending = None
             if executable is None:
                 return None

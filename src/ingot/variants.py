@@ -20,6 +20,7 @@ import numpy as np
 from ingot.dims import symbol
 from ingot.ir.types import Shape, TensorType
 from ingot.ir.value import Value
+from ingot.runtime.assumptions import Assumptions
 from ingot.runtime.ended_work import Proceed
 from ingot.runtime.executable import Executable
 from ingot.runtime.fork_lock import ForkLock
@@ -28,11 +29,8 @@ from ingot.runtime.recent import remember
 Signature: TypeAlias = tuple[tuple[int, ...] | None, ...]
 """The shapes of inputs in order; None for what is no array."""
 
-Build: TypeAlias = Callable[[Mapping[str, Shape], frozenset[str]], Executable | None]
-"""The model compiled for inputs of these shapes, and none of the other shapes it declares, with these choices reversed.
-
-None if that fails.
-"""
+Build: TypeAlias = Callable[[Assumptions], Executable | None]
+"""The model compiled with what a run has shown of it; None if that fails."""
 
 _MOST = 64
 """Shapes of inputs that are remembered, before those met first are forgotten."""
@@ -72,13 +70,6 @@ class Variants:
     def chosen(self, feeds: Mapping[str, Any]) -> Executable | None:
         """The plan that ran inputs of these shapes before, if it was not the first."""
         return self._chosen.get(self._signature(feeds))
-
-    def origin(self, executable: Executable) -> tuple[dict[str, Shape] | None, frozenset[str]]:
-        """The shapes of inputs that a plan was compiled for, None for the first one, and the choices reversed in it."""
-        for (shapes, choices), built in self._built.items():
-            if built is executable:
-                return self._named(shapes), choices
-        return None, _NONE
 
     def replace(self, before: Executable, after: Executable | None) -> None:
         """Choose another plan, or the first one for None, for all shapes that a plan was chosen for."""
@@ -175,13 +166,10 @@ class Variants:
         if key not in self._built:
             with self._lock.held(proceed):
                 if key not in self._built:  # or another thread has done so meanwhile
-                    remember(self._built, key, build(self._named(shapes), choices), _MOST)
+                    pairs = zip(self._inputs, shapes, strict=True)
+                    named = {value.name: shape for value, shape in pairs if shape is not None}
+                    remember(self._built, key, build(Assumptions(named, choices)), _MOST)
         return self._built.get(key)
-
-    def _named(self, shapes: Sequence[Shape | None]) -> dict[str, Shape]:
-        """The shapes of inputs, by name."""
-        pairs = zip(self._inputs, shapes, strict=True)
-        return {value.name: shape for value, shape in pairs if shape is not None}
 
     def _signature(self, feeds: Mapping[str, Any]) -> Signature:
         return tuple(

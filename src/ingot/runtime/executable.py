@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ingot.prim.tensor import Tensor
+from ingot.runtime.assumptions import Assumptions
 from ingot.runtime.body import BodyRunners, Calls
 from ingot.runtime.fast_path import FastPath
 from ingot.runtime.guards import GuardFailed, KernelError
@@ -35,11 +36,11 @@ class Executable:
         outputs: Sequence[Tensor],
         calls: Callable[[], Model],
         most_bytes: int,
-        assumed_types: ObservedTypes | None = None,
+        assumptions: Assumptions | None = None,
     ) -> None:
         """`calls` gives the model that the nodes of calls belong to; a run may take `most_bytes`.
 
-        `assumed_types` are those of another run that the plan was compiled with.
+        `assumptions` are what the plan was compiled with.
         """
         self.plan = plan
         self.outputs = tuple(outputs)
@@ -50,7 +51,7 @@ class Executable:
         self._runner: PlanRunner | None = None
         self._names = tuple(plan.inputs)
         self._ran: dict[tuple[Any, ...], None] = {}
-        self.assumed_types = assumed_types or {}
+        self.assumptions = assumptions or Assumptions()
         self.observed_types: ObservedTypes = {}
         """The types that results of calls had in the last run that was not on a fast path, of those of unknown rank."""
 
@@ -72,11 +73,10 @@ class Executable:
             notes = TypeNotes()
             calls = Calls(evaluation, self.calls, frame, observe, notes)
             results = runner.run(frame, inputs, calls.caller(self._bodies), observe, self._limit)
-            binding = frame.first.binding
         if results is None:
             raise KernelError
         self.observed_types = notes.types
-        if not self.fast_path.learn(runner, feeds, binding, self._limit.left, lambda: calls.evaluation):
+        if not self.fast_path.learn(runner, feeds, self._limit.left, lambda: calls.evaluation):
             key = self._key(feeds)
             if key is not None:
                 remember(self._ran, key, None, _MOST_KEYS)

@@ -103,6 +103,7 @@ class PlanRunner:
     def running(self, interrupt: Interrupt | None) -> Iterator[Frame]:
         """A frame for one run, whose kernels stop where `interrupt` ends it; Interrupted after that."""
         frame = self.frame()
+        frame.native = frame.active = None  # this run binds its segments anew
         if interrupt is not None:
             interrupt.attach(frame.state)
         try:
