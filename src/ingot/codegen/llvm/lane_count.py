@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ingot.codegen.llvm.types import width
 from ingot.dtypes import DType
-from ingot.loops.ir import Apply, For, Index, Let, Load, Local, Position, Scalar, Select, Update, Var
+from ingot.loops.ir import Apply, For, Index, Kind, Let, Load, Local, Position, Scalar, Select, Store, Update, Var
 from ingot.loops.rewrite import operands, parts, stores, values
 from ingot.schedule.target import Target
 
@@ -44,12 +44,22 @@ def lane_count(loop: For, reduced: Sequence[DType], target: Target) -> int:
 
 def _widest_in(loop: For) -> int:
     """The bytes of the widest value that differs from lane to lane; those of a word where one lies anywhere."""
-    if any(isinstance(inner, For) for inner in loop.body):
-        return _WORD
     varying = _Varying(loop)
-    if not all(varying.is_contiguous(store.index) for store in stores(loop.body)):
+    if not _interleaves(loop) and (
+        any(isinstance(inner, For) for inner in loop.body)
+        or not all(varying.is_contiguous(store.index) for store in stores(loop.body))
+    ):
         return _WORD
     return max((_width(part, varying) for part in parts([*values(loop.body)]) if varying(part)), default=1)
+
+
+def _interleaves(loop: For) -> bool:
+    """Whether a loop does nothing but store a few neighbours for each lane, interleaved."""
+    match loop.body:
+        case (For(var=place, kind=Kind.JAM, body=body),) if all(isinstance(inner, Store) for inner in body):
+            strides = {(store.index.factor(place), store.index.factor(loop.var)) for store in stores(body)}
+            return strides == {(1, place.extent)}
+    return False
 
 
 def _width(part: Scalar, varying: _Varying) -> int:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from ingot.codegen.llvm import ir, scalars
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.emitter import Frame
-from ingot.codegen.llvm.lanes import Lanes, count_of
+from ingot.codegen.llvm.lanes import WORDS_IN_VECTOR, Lanes, count_of
 from ingot.codegen.llvm.permute import is_permutable, permuted
 from ingot.codegen.llvm.share import larger, smaller
 from ingot.codegen.llvm.transpose import interleaved, transposed
@@ -21,9 +21,6 @@ from ingot.loops.near import near_places
 
 _MOST_BYTES = 256
 """Bytes of the widest vector: as many lanes as one of four-byte elements has, of eight bytes each, and some."""
-
-WORDS_IN_VECTOR = 16
-"""Elements of four bytes in the widest vector. More lanes than these are narrow, and next to each other."""
 
 
 @dataclass(frozen=True, slots=True)

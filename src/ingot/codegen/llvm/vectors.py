@@ -11,8 +11,8 @@ from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.emitter import Frame
 from ingot.codegen.llvm.expressions import Cell, Expressions
 from ingot.codegen.llvm.lane_count import lane_count
-from ingot.codegen.llvm.lanes import Lane
-from ingot.codegen.llvm.memory import WORDS_IN_VECTOR, Preheader
+from ingot.codegen.llvm.lanes import WORDS_IN_VECTOR, Lane
+from ingot.codegen.llvm.memory import Preheader
 from ingot.codegen.llvm.share import part_of, up
 from ingot.codegen.llvm.types import I8, I32, I64, vector
 from ingot.codegen.llvm.work import operations_of
