@@ -9,6 +9,10 @@ import numpy as np
 import pytest
 
 import ingot
+from ingot.dtypes import DType
+from ingot.loops.ir import For, Kind, Load, kernels_in
+from ingot.loops.rewrite import within
+from ingot.loops.walk import walk
 from lower.machine import HEADER, runs
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
@@ -41,6 +45,25 @@ def test_axes_of_a_reduction_over_all_axes() -> None:
         {"x": X[0], "axes": ints(1, 0)},
         {"x": X[0], "axes": ints(1, 1)},
     )
+
+
+def test_a_reduction_over_computed_axes_reads_vectors_whichever_they_are() -> None:
+    model = ingot.parse_model(
+        f"{HEADER} g (float[2, 3, 40] x, int64[1] axes) => (float[a, b, c] y) {{ y = ReduceSum (x, axes) }}"
+    )
+    session = ingot.Session(model, providers=("cpu", "reference"), fallback=False)
+    assert session.compiled is not None
+    nests = [nest for kernel in kernels_in(session.compiled.scheduled.steps) for nest in kernel.nests]
+    vectors = [loop for loop in within([part for nest in nests if isinstance(nest, tuple) for part in nest])
+               if isinstance(loop, For) and loop.kind is Kind.VECTOR]  # fmt: skip
+    strides = [
+        load.index.factor(loop.var)
+        for loop in vectors
+        for load in walk(*loop.body)
+        if isinstance(load, Load) and load.dtype is DType.FLOAT32
+    ]
+    assert strides
+    assert set(strides) == {1}
 
 
 def test_the_axis_of_a_cumulative_sum() -> None:
