@@ -83,9 +83,9 @@ def table(folder: Path = zoo.FOLDER, nncf: str | None = None, names: Sequence[st
     lines = [
         "# int8",
         "",
-        f"{machine()}. The zoo as onnxruntime's own quantiser writes it after its pre-processing: uint8 activations and",
-        "int8 weights, static (QDQ, a scale for each channel) and dynamic. All engines run the same file, in turns: the",
-        "least of several rounds, processor time with one thread, time with two. Where nncf is at hand, openvino also",
+        f"{machine()}. The zoo as onnxruntime's own quantiser writes it after its pre-processing: uint8 activations",
+        "and int8 weights, static (QDQ, a scale for each channel) and dynamic. All engines run the same file, in turns:",
+        "the least of several rounds, processor time with one thread, time with two. Where nncf is at hand, openvino also",
         "runs what that makes of the same network, and the faster of the two counts: `nncf` says so. `limit` is the",
         f"share of the operations a second that a loop of `vpdpbusd` reaches ({shown} threads, in GOP/s), with the",
         "arithmetic of products counted as in the float32 model. Ratios above 1 say that ingot is faster; `float32` is",

@@ -21,7 +21,7 @@ CALIBRATED = 2
 
 
 def static(path: Path, target: Path, shapes: Mapping[str, str] | None = None) -> Path:
-    """A model with QuantizeLinear and DequantizeLinear, uint8 activations and int8 weights, a scale for each channel."""
+    """A model with QuantizeLinear and DequantizeLinear, uint8 activations and int8 weights by channel."""
     from onnxruntime.quantization import QuantType, quantize_static
 
     samples = [feeds_of(path, seed, shapes) for seed in range(1, CALIBRATED + 1)]

@@ -91,8 +91,10 @@ def _compiled(source: ir.Module) -> tuple[llvm.ExecutionEngine, Callable[[int, f
 
 
 def _loop(width: int, of_bytes: bool = False) -> ir.Module:
-    """`for each step: every sum = sum · a + b`, or `sum + a · b` of bytes; the total is returned, so that nothing can
-    be left out."""
+    """`for each step: every sum = sum · a + b`, or `sum + a · b` of bytes.
+
+    The total is returned, so that nothing can be left out.
+    """
     number, vector, count = ir.FloatType(), ir.VectorType(ir.FloatType(), width), ir.IntType(64)
     kind = ir.VectorType(ir.IntType(32), width) if of_bytes else vector
     module = ir.Module("limit")
