@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 from ingot.codegen.llvm import ir, scalars
@@ -109,10 +110,14 @@ class Expressions(Memory):
             x, least, most = self._alike(x, least, most)
             steps = held(b, x, least, most)
         else:
-            least, most = (b.fmul(*self._alike(limit, divisor)) for limit in (least, most))
-            x, least, most = self._alike(x, least, most)
-            reciprocal = b.fdiv(scalars.number(DType.FLOAT32, 1.0, 1), divisor)
-            steps = divided(b, held(b, x, least, most), *(self.splat(part, lanes) for part in (divisor, reciprocal)))
+            numbers = all(
+                isinstance(part, Literal | RuntimeScalar) for part in (rounding.divisor, rounding.least, rounding.most)
+            )
+            with b.goto_entry_block() if numbers else nullcontext():
+                limits = [b.fmul(*self._alike(limit, divisor)) for limit in (least, most)]
+                reciprocal = b.fdiv(scalars.number(DType.FLOAT32, 1.0, 1), divisor)
+                least, most, divisor, reciprocal = (self.splat(x, lanes) for x in (*limits, divisor, reciprocal))
+            steps = divided(b, held(b, x, least, most), divisor, reciprocal)
         codes = nearest(b, steps)
         if rounding.zero is not None:
             codes = b.add(*self._alike(codes, self.scalar(rounding.zero)))

@@ -153,10 +153,11 @@ def _of_floats(b: Builder, function: str, kind: ir.Type, arguments: Sequence[ir.
 
 
 def _round_within(b: Builder, x: ir.Value, least: ir.Value, most: ir.Value) -> ir.Value:
-    whole = intrinsic(b, _INTRINSIC_ONE["round"], x.type, [x])
-    whole = b.select(b.fcmp_ordered("ord", whole, whole), whole, ir.Constant(x.type, None))
-    raised = b.select(b.fcmp_ordered("<", whole, least), least, whole)
-    return b.select(b.fcmp_ordered(">", raised, most), most, raised)
+    """Held between the limits first, which are whole numbers; of a masked rounding, NaN takes only a comparison."""
+    raised = b.select(b.fcmp_ordered("<", x, least), least, x)
+    inside = b.select(b.fcmp_ordered(">", raised, most), most, raised)
+    whole = intrinsic(b, _INTRINSIC_ONE["round"], x.type, [inside])
+    return b.select(b.fcmp_ordered("ord", x, x), whole, ir.Constant(x.type, None))
 
 
 def _of_integers(b: Builder, function: str, dtype: DType, kind: ir.Type, arguments: Sequence[ir.Value]) -> ir.Value:
