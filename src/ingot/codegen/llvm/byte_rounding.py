@@ -71,6 +71,7 @@ def divided(b: Builder, x: ir.Value, divisor: ir.Value, reciprocal: ir.Value) ->
 
 def nearest(b: Builder, x: ir.Value) -> ir.Value:
     """Floats as the nearest int32s, of two the even one; the lowest byte of what is NaN is zero."""
+    assert isinstance(x.type, ir.VectorType)
     lanes = x.type.count
     register = min(lanes, b.module.vector // 4)
     parts = []
