@@ -123,6 +123,16 @@ def test_a_comparison_is_saved_as_one_page(tmp_path: Path) -> None:
     assert '"a/level/0"' in text
 
 
+def test_weights_that_are_missing_are_compared_by_their_places(tmp_path: Path) -> None:
+    for name, model in (("a", before()), ("b", after())):
+        ingot.save(model, tmp_path / f"{name}.onnx", external="one-file", threshold=0)
+        (tmp_path / f"{name}.onnx.data").unlink()
+    a, b = (ingot.load(tmp_path / f"{name}.onnx", external="defer") for name in "ab")
+    assert compared(a, a.copy()).get("differences")["count"] == 0
+    listed = compared(a, b).get("differences")["entries"]
+    assert any("elements missing" in str(entry["changes"]) for entry in listed)
+
+
 def test_a_model_that_is_not_there_is_said_before_anything_is_served(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["view", str(tmp_path / "nothing.onnx"), "--no-browser"])
     assert result.exit_code == 1

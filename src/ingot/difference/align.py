@@ -12,6 +12,7 @@ from difflib import SequenceMatcher
 from hashlib import blake2b
 
 from ingot.dtypes import DType
+from ingot.errors import ExternalDataError
 from ingot.ir.attribute import Attribute
 from ingot.ir.graph import Graph
 from ingot.ir.node import Node
@@ -61,11 +62,20 @@ def align(a: Graph, b: Graph, weights: Callable[[Tensor | SparseTensor], Hashabl
 
 
 def content_digest(tensor: Tensor | SparseTensor) -> Hashable:
-    """The type and shape of a constant, and a digest of its elements."""
+    """The type and shape of a constant, and a digest of its elements; where these are missing, of where they lie."""
     if isinstance(tensor, SparseTensor):
         return tensor.shape, content_digest(tensor.values), content_digest(tensor.indices)
-    raw = b"\0".join(tensor.strings()) if tensor.dtype is DType.STRING else tensor.raw()
+    try:
+        raw = b"\0".join(tensor.strings()) if tensor.dtype is DType.STRING else tensor.raw()
+    except ExternalDataError:
+        return tensor.dtype, tensor.shape, place_of(tensor)
     return tensor.dtype, tensor.shape, blake2b(raw, digest_size=16).digest()
+
+
+def place_of(tensor: Tensor) -> Hashable:
+    """Where the elements of a constant lie outside of its model."""
+    external = tensor.external
+    return None if external is None else (external.location, external.offset, external.length)
 
 
 def _type_digest(tensor: Tensor | SparseTensor) -> Hashable:

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import numpy as np
 
+from ingot.difference.align import place_of
 from ingot.difference.result import Change
 from ingot.dtypes import Array, DType
+from ingot.errors import ExternalDataError
 from ingot.ir.equality import same_tensor
 from ingot.ir.tensor import SparseTensor, Tensor
 
 
 def weight_change(name: str, a: Tensor | SparseTensor, b: Tensor | SparseTensor) -> Change | None:
-    """How a constant differs from another: in its type, or by the largest and mean difference; None if it does not."""
-    if same_tensor(a, b):
-        return None
+    """How a constant differs from another: in its type, or by the largest and mean difference; None if it does not.
+
+    Elements that are missing are the same if they would lie in the same place.
+    """
+    try:
+        if same_tensor(a, b):
+            return None
+    except ExternalDataError:
+        if a.type == b.type and isinstance(a, Tensor) and isinstance(b, Tensor):
+            is_same = place_of(a) == place_of(b)
+            return None if is_same else Change("changed", "weight", name, str(a.type), f"{b.type}, elements missing")
     if a.type != b.type or isinstance(a, SparseTensor) or isinstance(b, SparseTensor):
         return Change("changed", "weight", name, str(a.type), str(b.type))
     if a.dtype is DType.STRING:
