@@ -4,12 +4,14 @@
 
 It needs playwright, Chromium and, for the peer, netron. A first picture is there when the page has drawn nodes. Times
 count from the command, with the start of Python, and from the request of the page: both read the file after that.
-Memory is that of ingot's server when the picture is there. The best of three rounds is shown.
+Processor seconds are those of the server and of the browser together: they are fairly steady on a machine that does
+other work. Memory is that of ingot's server when the picture is there. The best of three rounds is shown.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import subprocess
 import sys
@@ -35,45 +37,52 @@ def main() -> None:
 
     with sync_playwright() as driver:
         chromium = driver.chromium.launch(executable_path=browser(), args=["--no-sandbox", "--disable-gpu"])
-        print("| model | nodes | netron, s | ingot, s | ratio | netron, page alone | ingot | ratio | memory, MiB |")
-        print("|---|---|---|---|---|---|---|---|---|")
+        print(
+            "| model | nodes | netron, s | ingot, s | ratio | netron, page alone | ingot | ratio "
+            "| netron, processor s | ingot | ratio | memory, MiB |"
+        )
+        print("|---" * 12 + "|")
         for path in options.models:
-            peers: list[tuple[float, float]] = []
-            own: list[tuple[float, float, float]] = []
+            peers: list[tuple[float, float, float]] = []
+            own: list[tuple[float, float, float, float]] = []
             for _ in range(options.rounds):
                 own.append(_ingot(chromium, path))
                 if not options.no_netron:
                     peers.append(_netron(chromium, path))
-            seen, whole, memory = (min(column) for column in zip(*own, strict=True))
-            peer_seen, peer_whole = (min(column) for column in zip(*(peers or [(nan, nan)]), strict=True))
+            seen, whole, spent, memory = (min(column) for column in zip(*own, strict=True))
+            peer_seen, peer_whole, peer_spent = (
+                min(column) for column in zip(*(peers or [(nan, nan, nan)]), strict=True)
+            )
             nodes = sum(1 for _ in load(path, external="defer").nodes())
             from_command = f"{peer_whole:.2f} | {whole:.2f} | {whole / peer_whole:.2f}"
             alone = f"{peer_seen:.2f} | {seen:.2f} | {seen / peer_seen:.2f}"
-            print(f"| {path.name} | {nodes:,} | {from_command} | {alone} | {memory:.0f} |", flush=True)
+            processor = f"{peer_spent:.2f} | {spent:.2f} | {spent / peer_spent:.2f}"
+            print(f"| {path.name} | {nodes:,} | {from_command} | {alone} | {processor} | {memory:.0f} |", flush=True)
         chromium.close()
 
 
-def _ingot(chromium: Any, path: Path) -> tuple[float, float, float]:
-    """Seconds from the request and from the command to the picture, and the memory of the server then."""
+def _ingot(chromium: Any, path: Path) -> tuple[float, float, float, float]:
+    """Seconds from the request and from the command to the picture, processor seconds, and the memory of the server."""
     begin = time.perf_counter()
     command = [sys.executable, "-m", "ingot", "view", str(path), "--no-browser"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
         assert server.stdout is not None
         try:
             url = server.stdout.readline().strip()
-            seen = _seen(
+            seen, spent = _seen(
                 chromium, url, lambda page: page.wait_for_selector("body[data-drawn]", timeout=1000 * _SECONDS)
             )
             whole = time.perf_counter() - begin
             status = Path(f"/proc/{server.pid}/status").read_text()
             memory = re.search(r"VmRSS:\s+(\d+)", status)
-            return seen, whole, 0.0 if memory is None else int(memory[1]) / 1024
+            spent += _spent([server.pid])
+            return seen, whole, spent, 0.0 if memory is None else int(memory[1]) / 1024
         finally:
             server.terminate()
 
 
-def _netron(chromium: Any, path: Path) -> tuple[float, float]:
-    """Seconds from the request and from the command to the picture."""
+def _netron(chromium: Any, path: Path) -> tuple[float, float, float]:
+    """Seconds from the request and from the command to the picture, and processor seconds."""
     begin = time.perf_counter()
     script = "import netron, sys, time; netron.serve(sys.argv[1], None, address=('127.0.0.1', 0)); time.sleep(600)"
     command = [sys.executable, "-u", "-c", script, str(path)]
@@ -82,17 +91,47 @@ def _netron(chromium: Any, path: Path) -> tuple[float, float]:
         try:
             while (address := re.search(r"http://\S+?:\d+", server.stdout.readline())) is None:
                 pass
-            seen = _seen(
+            seen, spent = _seen(
                 chromium,
                 address[0],
                 lambda page: page.wait_for_selector("g.node", state="attached", timeout=1000 * _SECONDS),
             )
-            return seen, time.perf_counter() - begin
+            return seen, time.perf_counter() - begin, spent + _spent([server.pid])
         finally:
             server.terminate()
 
 
-def _seen(chromium: Any, url: str, drawn: Callable[[Any], object]) -> float:
+def _browsers() -> list[int]:
+    """The processes of the browser that this program has started."""
+    children: dict[int, list[int]] = {}
+    for place in Path("/proc").iterdir():
+        if place.name.isdecimal() and (fields := _read(place / "stat").rpartition(b")")[2].split()):
+            children.setdefault(int(fields[1]), []).append(int(place.name))
+    family, pending = [], [os.getpid()]
+    while pending:
+        pending += children.get(process := pending.pop(), [])
+        family.append(process)
+    return [process for process in family if b"chrom" in _read(Path("/proc", str(process), "cmdline")).split(b"\0")[0]]
+
+
+def _spent(processes: list[int]) -> float:
+    """The processor time of processes."""
+    ticks = 0
+    for process in processes:
+        fields = _read(Path("/proc", str(process), "stat")).rpartition(b")")[2].split()
+        ticks += int(fields[11]) + int(fields[12]) if fields else 0
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:  # it has ended
+        return b""
+
+
+def _seen(chromium: Any, url: str, drawn: Callable[[Any], object]) -> tuple[float, float]:
+    """Seconds from the request to the picture, and processor seconds of the browser."""
     context = chromium.new_context(viewport={"width": 1440, "height": 900})
     try:
         context.add_cookies([{"name": "consent", "value": "1", "url": url}])
@@ -102,10 +141,11 @@ def _seen(chromium: Any, url: str, drawn: Callable[[Any], object]) -> float:
         )
         context.route("**/*", lambda route: route.continue_() if "127.0.0.1" in route.request.url else route.abort())
         page = context.new_page()
+        before = _spent(_browsers())
         begin = time.perf_counter()
         page.goto(url)
         drawn(page)
-        return time.perf_counter() - begin
+        return time.perf_counter() - begin, _spent(_browsers()) - before
     finally:
         context.close()
 
