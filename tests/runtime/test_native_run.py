@@ -340,3 +340,13 @@ def test_a_cancelled_run_leaves_nothing_to_native_runs() -> None:
         with pytest.raises(ingot.Interrupted):
             session.run(None, feeds, deadline=0)
         assert session.run(None, feeds)[0].shape == (2, 3)
+
+
+def test_a_run_of_other_sizes_in_between_leaves_nothing_to_native_runs() -> None:
+    session = opened("g (float[n, m] x) => (z) { s = Softmax (x) t = Transpose (s) z = MatMul (t, x) }")
+    random = np.random.default_rng(0)
+    for size in (8, 8, 8, 64, 8, 64, 64, 8, 3, 40, 8, 3, 3, 64):
+        x = random.normal(size=(size, size)).astype(np.float32)
+        shares = np.exp(x - x.max(1, keepdims=True))
+        expected = (shares / shares.sum(1, keepdims=True)).T @ x
+        np.testing.assert_allclose(session.run(None, {"x": x})[0], expected, rtol=1e-3, atol=1e-5)
