@@ -6,14 +6,14 @@ Others are looked up by their types and sizes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ingot.dtypes import DType
 from ingot.prim.tensor import Call
-from ingot.runtime.direct_calls import direct_calls
+from ingot.runtime.direct_calls import DirectCall, direct_calls
 from ingot.runtime.feeds import strings_of
 from ingot.runtime.frame import Frame
 from ingot.runtime.interrupt import Interrupt
@@ -36,8 +36,11 @@ class FastPath:
         self._names = tuple(plan.inputs)
         self._are_numbers = all(tensor.dtype is not DType.UNDEFINED for tensor in plan.inputs.values())
         """Whether all inputs are tensors of numbers: no strings, and no sequences."""
-        self._ready: dict[tuple[Any, ...], ReadyPlan] = {}
+        self._ready: dict[tuple[Any, ...], ReadyPlan | None] = {}
+        """The types and sizes of inputs that ran, and the plan ready for them, once such inputs came again."""
         self._runner: PlanRunner | None = None
+        self._calls: Mapping[Call, DirectCall] | None = None
+        self._most_bytes = 0
 
     def run(self, feeds: Mapping[str, Any], interrupt: Interrupt | None = None) -> list[Any] | None:
         """The outputs; None if this is no fast path: other sizes, other types, or an error that a kernel met.
@@ -94,8 +97,18 @@ class FastPath:
                     return None
             key += (array.shape, array.dtype)
             arrays.append(array)
-        ready = self._ready.get(tuple(key))
+        ready = self._prepared(tuple(key), arrays)
         return None if ready is None else ready.run(frame, dict(zip(self._names, arrays, strict=True)), interrupt)
+
+    def _prepared(self, key: tuple[Any, ...], inputs: list[Any]) -> ReadyPlan | None:
+        """The plan for inputs of a key; None if such inputs never ran."""
+        ready = self._ready.get(key)
+        if ready is None and key in self._ready:
+            assert self._runner is not None
+            assert self._calls is not None
+            ready = ReadyPlan(self._runner, inputs, self._calls, self._most_bytes)
+            remember(self._ready, key, ready, _MOST_READY)
+        return ready
 
     def learn(
         self,
@@ -104,27 +117,27 @@ class FastPath:
         most_bytes: int,
         evaluation: Callable[[], Evaluation],
     ) -> bool:
-        """Have the plan ready for inputs like those that ran, if it has a fast path; whether it has.
+        """Note that inputs like these ran, if the plan has a fast path; whether it has.
 
         A run may take `most_bytes`; `evaluation` is how nodes of the model were evaluated.
         """
         if set(feeds) != set(self._names):
             return False
-        arrays = [feeds[name] for name in self._names]
         parts: list[Any] = []
-        for array in arrays:
+        for array in (feeds[name] for name in self._names):
             if type(array) is np.ndarray:
                 parts += (array.shape, array.dtype)
             elif (sequence := _key_of_sequence(array)) is not None:
                 parts += (list, sequence)
             else:
                 return False
+        if self._runner is None:
+            calls = _calls(runner.plan, evaluation)
+            if calls is None:
+                return False
+            self._calls, self._most_bytes, self._runner = calls, most_bytes, runner
         key = tuple(parts)
-        ready = self._ready.get(key) or _ready(runner, arrays, most_bytes, evaluation)
-        if ready is None:
-            return False
-        remember(self._ready, key, ready, _MOST_READY)
-        self._runner = ready.runner
+        remember(self._ready, key, self._ready.get(key), _MOST_READY)
         return True
 
 
@@ -137,13 +150,9 @@ def _key_of_sequence(feed: Any) -> tuple[Any, ...] | None:
     return tuple((item.shape, item.dtype) for item in feed)
 
 
-def _ready(
-    runner: PlanRunner, inputs: Sequence[Any], most_bytes: int, evaluation: Callable[[], Evaluation]
-) -> ReadyPlan | None:
-    """A plan ready for inputs like these; None if it has no fast path: on a device, or with calls that need more."""
-    plan = runner.plan
+def _calls(plan: Plan, evaluation: Callable[[], Evaluation]) -> Mapping[Call, DirectCall] | None:
+    """The calls of a plan; None if it has no fast path: it is for a device, or calls need more than their inputs."""
     if plan.device is not None:
         return None
     has_calls = any(isinstance(segment.call, Call) for segment in plan.segments)
-    calls = direct_calls(plan, evaluation()) if has_calls else {}
-    return None if calls is None else ReadyPlan(runner, inputs, calls, most_bytes)
+    return direct_calls(plan, evaluation()) if has_calls else {}

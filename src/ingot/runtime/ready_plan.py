@@ -50,14 +50,13 @@ class ReadyPlan:
         self, runner: PlanRunner, inputs: Sequence[Any], calls: Mapping[Call, DirectCall], most_bytes: int
     ) -> None:
         """`inputs` are those of a run that succeeded; a run may take `most_bytes`."""
-        self.runner = runner
+        self._runner = runner
         self._most_bytes = most_bytes
         self._failures = 0
         plan = runner.plan
         self._names = tuple(plan.inputs)
-        used = {slot for segment in plan.segments for step in segment.steps for slot in step.slots}
         placed = [plan.placed.get(tensor) for tensor in plan.inputs.values()]
-        self._slots = [(place, slot) for place, slot in enumerate(placed) if slot is not None and slot in used]
+        self._slots = [(place, slot) for place, slot in enumerate(placed) if slot is not None]
         self._sizes = runner.sizes_of(inputs)
         self._stages = tuple(stages(runner, self._sizes, calls))
         self._has_functions = any(stage.call is not None and not stage.call.is_lookup for stage in self._stages)
@@ -196,7 +195,7 @@ class ReadyPlan:
             raise _Failure
         if first is None and self._prefix is not None and readings:
             self._note(tuple(readings[: self._prefix.reading_count]))
-        outputs = [values[number] for number in self.runner.outputs]
+        outputs = [values[number] for number in self._runner.outputs]
         return [np.array(output) if isinstance(output, np.generic) else output for output in outputs]
 
     def _note(self, readings: Readings) -> None:
