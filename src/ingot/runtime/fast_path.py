@@ -1,26 +1,30 @@
 """The fast path: for inputs of types and sizes that ran before, a plan is ready, and nothing is left to check.
 
 The native run of the last inputs is tried first (`native_run.py`): it finds out by itself whether these are like them.
-Others are looked up by their types and sizes.
+Others are looked up by their types and sizes. Where only the sizes are new, the plan itself checks all that there is to
+check, and binds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ingot.dtypes import DType
+from ingot.dtypes import Array, DType
+from ingot.errors import IngotError
 from ingot.prim.tensor import Call
 from ingot.runtime.direct_calls import DirectCall, direct_calls
 from ingot.runtime.feeds import strings_of
 from ingot.runtime.frame import Frame
+from ingot.runtime.guards import GuardFailed
 from ingot.runtime.interrupt import Interrupt
 from ingot.runtime.plan import Plan
 from ingot.runtime.ready_plan import ReadyPlan
 from ingot.runtime.recent import remember
-from ingot.runtime.run import PlanRunner
+from ingot.runtime.results import owned
+from ingot.runtime.run import ByteLimit, PlanRunner
 
 if TYPE_CHECKING:
     from ingot.runtime.evaluate import Evaluation
@@ -40,7 +44,11 @@ class FastPath:
         """The types and sizes of inputs that ran, and the plan ready for them, once such inputs came again."""
         self._runner: PlanRunner | None = None
         self._calls: Mapping[Call, DirectCall] | None = None
-        self._most_bytes = 0
+        self._limit = ByteLimit(0)
+        self._kinds: dict[tuple[Any, ...], None] = {}
+        """The types and ranks of inputs that ran."""
+        self._checks_all = self._are_numbers and all(tensor in plan.placed for tensor in plan.inputs.values())
+        """Whether the plan itself checks every input."""
 
     def run(self, feeds: Mapping[str, Any], interrupt: Interrupt | None = None) -> list[Any] | None:
         """The outputs; None if this is no fast path: other sizes, other types, or an error that a kernel met.
@@ -98,7 +106,24 @@ class FastPath:
             key += (array.shape, array.dtype)
             arrays.append(array)
         ready = self._prepared(tuple(key), arrays)
-        return None if ready is None else ready.run(frame, dict(zip(self._names, arrays, strict=True)), interrupt)
+        if ready is None:
+            return self._bound_anew(frame, tuple(key), arrays)
+        return ready.run(frame, dict(zip(self._names, arrays, strict=True)), interrupt)
+
+    def _bound_anew(self, frame: Frame, key: tuple[Any, ...], inputs: list[Any]) -> list[Any] | None:
+        """The outputs for inputs of new sizes, but of types and ranks that ran; None if there is more to check."""
+        if not self._checks_all or self._calls or _kinds(inputs) not in self._kinds:
+            return None
+        runner = self._runner
+        assert runner is not None
+        frame.native = frame.active = None
+        try:
+            results = runner.run(frame, inputs, _no_call, None, self._limit)
+        except (GuardFailed, IngotError):
+            return None
+        if results is not None:
+            remember(self._ready, key, None, _MOST_READY)
+        return results if results is None or runner.gives_fresh_arrays else owned(results, inputs)
 
     def _prepared(self, key: tuple[Any, ...], inputs: list[Any]) -> ReadyPlan | None:
         """The plan for inputs of a key; None if such inputs never ran."""
@@ -106,7 +131,7 @@ class FastPath:
         if ready is None and key in self._ready:
             assert self._runner is not None
             assert self._calls is not None
-            ready = ReadyPlan(self._runner, inputs, self._calls, self._most_bytes)
+            ready = ReadyPlan(self._runner, inputs, self._calls, self._limit.left)
             remember(self._ready, key, ready, _MOST_READY)
         return ready
 
@@ -135,10 +160,21 @@ class FastPath:
             calls = _calls(runner.plan, evaluation)
             if calls is None:
                 return False
-            self._calls, self._most_bytes, self._runner = calls, most_bytes, runner
+            self._calls, self._limit, self._runner = calls, ByteLimit(most_bytes), runner
+        if self._checks_all:
+            remember(self._kinds, _kinds([feeds[name] for name in self._names]), None, _MOST_READY)
         key = tuple(parts)
         remember(self._ready, key, self._ready.get(key), _MOST_READY)
         return True
+
+
+def _kinds(inputs: Sequence[Array]) -> tuple[Any, ...]:
+    """The types and ranks of arrays."""
+    return tuple([(array.dtype, array.ndim) for array in inputs])
+
+
+def _no_call(call: Call, _arguments: list[Any]) -> Sequence[Any]:
+    raise AssertionError(f"a plan without calls makes one of {call.node.op_type}")
 
 
 def _key_of_sequence(feed: Any) -> tuple[Any, ...] | None:
