@@ -20,7 +20,7 @@ _MOST_UNROLLED = 16
 class ThreadLoops(ThreadMemory):
     """Emits statements for one thread of a grid."""
 
-    def thread(self) -> ir.Value:
+    def thread_of_grid(self) -> ir.Value:
         """The number of the thread among all of the grid."""
         b = self.b
         return b.add(b.mul(register(b, "ctaid.x"), self.threads_of_block()), self.thread_of_block())
@@ -35,7 +35,7 @@ class ThreadLoops(ThreadMemory):
     def strided(self, total: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value]:
         """The iterations of a thread: from its number on, in steps of the threads of the grid."""
         step = self.b.mul(self.threads_of_block(), register(self.b, "nctaid.x"))
-        return self.thread(), total, step
+        return self.thread_of_grid(), total, step
 
     @contextmanager
     def loop(self, low: ir.Value, high: ir.Value, step: ir.Value) -> Iterator[ir.Value]:

@@ -34,7 +34,7 @@ def emit_nest(b: Builder, frame: Frame, statements: Sequence[Statement]) -> None
             loops.statements(_without(body, inner))
     else:
         loops = ThreadLoops(b, frame)
-        with b.if_then(b.icmp_signed("==", loops.thread(), I64(0))):
+        with b.if_then(b.icmp_signed("==", loops.thread_of_grid(), I64(0))):
             loops.statements(body)
 
 
