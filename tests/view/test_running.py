@@ -102,7 +102,7 @@ def test_other_paths_of_runs_have_no_answer(answers: Answers, path: str) -> None
 
 
 def test_a_changed_input_shows_what_moves() -> None:
-    answers = Answers(parsed("a = Neg (x) b = Shape (x) y = Exp (a)"), "moves")
+    answers = Answers(parsed("a = Neg (x) b = Shape (x) y = Exp (a)", outputs="y, b"), "moves")
     base = post(answers, "run/tab")["number"]
     moved = post(answers, "run/tab", base=base, changes={"0": {"kind": "scale", "amount": 1.5}})["differences"]
     operators = answers.get("index")["operators"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Set
 from functools import cache
 from typing import Any
 
@@ -21,13 +21,17 @@ from ingot.tools.bench.limit import fma_limit
 from ingot.tools.inspect.bodies import traced
 from ingot.tools.inspect.by_thread import Piece, pieces_by_thread
 from ingot.tools.inspect.measured import Measured, measured
-from ingot.tools.inspect.shares import Share, shares
+from ingot.tools.inspect.shares import NodeKey, Share, shares
 from ingot.tools.inspect.titles import known_sizes
 from ingot.tools.inspect.trace import Trace
+from ingot.view.families import FAMILIES, family_of
 from ingot.view.scene import Scene
 
 _MOST_PIECES = 20_000
 """Pieces of kernels on the timeline of a page."""
+
+_MOST_FOLDED = 4
+"""Nodes that a pass makes one of, and that are looked for."""
 
 Json = Any
 
@@ -46,7 +50,7 @@ class Profile:
     """What was measured of a model: its steps, what its nodes have of them, and one run by thread."""
 
     times: Measured
-    shares: Mapping[str, Share]
+    shares: Mapping[NodeKey, Share]
     pieces: tuple[Piece, ...]
     limits: Limits
     inputs: Mapping[str, str]
@@ -83,13 +87,16 @@ def profile_json(profile: Profile, scene: Scene, leaves: Mapping[Node | Value, i
 
     Each cost is seconds, bytes and operations. Levels have the sums of what is inside of them.
     """
-    numbers = {node.label: number for node, number in leaves.items() if isinstance(node, Node)}
+    named = {node.label: node for node in leaves if isinstance(node, Node)}
+    labels = {label for label, _ in profile.shares}
     nodes: dict[int, Share] = {}
     levels: dict[int, Share] = {}
-    for label, share in profile.shares.items():
-        leaf = numbers.get(label)
-        if leaf is None:
-            continue  # of a node that a pass has put in, or of the body of a function
+    numbers: dict[str, int] = {}
+    for (label, operator), share in profile.shares.items():
+        node = named.get(label)
+        if node is None:
+            continue  # a pass has put it in, or it is of the body of a function
+        leaf = numbers[label] = leaves[_original(node, operator, labels)]
         nodes[leaf] = nodes.get(leaf, Share()).plus(share)
         level: int | None = scene.leaves[leaf][0]
         while level is not None:
@@ -113,13 +120,35 @@ def profile_json(profile: Profile, scene: Scene, leaves: Mapping[Node | Value, i
                 "kernel": step.kernel,
                 "title": step.title,
                 "cost": [step.seconds, step.bytes_read + step.bytes_written, step.operations],
-                "leaves": [numbers[label] for label in step.nodes if label in numbers],
+                "leaves": (own := [numbers[label] for label in step.nodes if label in numbers]),
+                "family": _family(scene, own),
             }
             for step in times.steps
         ],
         "timeline": [[places[piece.kernel], piece.thread, piece.begin, piece.seconds] for piece in known],
         "limits": [profile.limits.operations, profile.limits.memory, profile.limits.cache],
     }
+
+
+def _original(node: Node, operator: str, labels: Set[str]) -> Node:
+    """The node of the file that an optimised one does the work of.
+
+    One that took in others has the label of the last: the convolution that a normalisation was folded into has that of
+    the normalisation. The work is that of the first of them with its operator.
+    """
+    at: Node | None = node
+    for _ in range(_MOST_FOLDED):
+        if at is None or at.op_type == operator:
+            break
+        before = at.inputs[0].producer if at.inputs and at.inputs[0] is not None else None
+        at = None if before is None or before.label in labels else before
+    return node if at is None or at.op_type != operator else at
+
+
+def _family(scene: Scene, leaves: Iterable[int]) -> str:
+    """The family of operators that says most about nodes: that which is listed first."""
+    families = {family_of(node) for leaf in leaves if (node := scene.leaf(leaf).node) is not None}
+    return next((family for family in FAMILIES if family in families), "")
 
 
 def _cost(share: Share) -> list[float]:

@@ -114,6 +114,7 @@ class Running:
         last = runs.last
         return {
             "running": runs.is_running,
+            "profiled": self._profile is not None,
             "notes": runs.inputs.notes,
             "labels": len(runs.labels),
             "tokeniser": runs.inputs.tokeniser.kind if runs.inputs.tokeniser else "",
@@ -166,7 +167,10 @@ class Running:
             values = self._answers.named_values()
             number = self._answers.scene.number_of
             ranges = {number(values[name]): each for name, each in outcome.ranges.items() if name in values}
-            producers = [values[name].producer for name in outcome.ranges if name in values]
+            computed = [name for name in outcome.ranges if name in values]
+            producers = [values[name].producer for name in computed]
+            order = list(dict.fromkeys(leaves[node] for node in producers if node in leaves))
+            turns = {leaf: turn for turn, leaf in enumerate(order)}
             first = None if outcome.first is None or outcome.first not in values else values[outcome.first].producer
             return {
                 "number": outcome.number,
@@ -174,7 +178,12 @@ class Running:
                 "ranges": {value: each.text for value, each in ranges.items()},
                 "faults": [value for value, each in ranges.items() if each.invalid],
                 "first": None if first is None else leaves.get(first),
-                "order": list(dict.fromkeys(leaves[node] for node in producers if node in leaves)),
+                "order": order,
+                "places": {
+                    number(values[name]): turns[leaves[node]]
+                    for name, node in zip(computed, producers, strict=True)
+                    if node in leaves
+                },
                 "assumed": list(outcome.open_sizes),
                 "inputs": {name: str(getattr(array, "shape", "")) for name, array in outcome.feeds.items()},
             }

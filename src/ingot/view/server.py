@@ -8,16 +8,19 @@ may load nothing from elsewhere, and no markup is ever made of what a model says
 from __future__ import annotations
 
 import json
+import re
 import secrets
 import threading
 from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import TypeAlias
 from urllib.parse import unquote, urlsplit
 
 from ingot.errors import IngotError
 from ingot.view.answering import Answering, NotThere
 from ingot.view.bundled import PAGE, bundle
+from ingot.view.shelf import Shelf
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; "
@@ -31,8 +34,13 @@ _KINDS = {
 _NOTEBOOKS, _NOBODY = "http://localhost:* http://127.0.0.1:*", "'none'"
 _JSON = "application/json; charset=utf-8"
 _BYTES, _DOWNLOAD = "application/octet-stream", {"Content-Disposition": "attachment"}
+_NUMBER = re.compile(r"([1-9]\d{0,8})/")
+"""What the paths begin with of a model that was dropped onto the page."""
 _MOST_BYTES = 1 << 30
 """The body of a request, at most."""
+
+_Reply: TypeAlias = tuple[str, bytes, Mapping[str, str]]
+"""A kind of content, the content, and headers."""
 
 
 class Server:
@@ -43,7 +51,7 @@ class Server:
 
     def __init__(self, answers: Callable[[], Answering], *, port: int = 0, framed: bool = False) -> None:
         """OSError if the port is in use; 0 is any that is free."""
-        self.answers = answers
+        self.shelf = Shelf(answers)
         self.token = secrets.token_urlsafe(16)
         self.policy = f"{POLICY}; frame-ancestors {_NOTEBOOKS if framed else _NOBODY}"
         self._http = _Http(("127.0.0.1", port), self)
@@ -91,6 +99,8 @@ class _Handler(BaseHTTPRequestHandler):
     server_version = "ingot"
     sys_version = ""
     server: _Http
+    number = 0
+    """Of the model that is asked for."""
 
     def do_GET(self) -> None:
         """Send a file of the page, or an answer."""
@@ -116,8 +126,11 @@ class _Handler(BaseHTTPRequestHandler):
                 400, _JSON, _encoded({"error": "a request of the page has an origin and a body of known length"})
             )
             return
-        body = self.rfile.read(int(length))
-        self._answered(lambda answers: (_JSON, _encoded(answers.post(path.removeprefix("data/"), body)), {}))
+        body, path = self.rfile.read(int(length)), path.removeprefix("data/")
+        if path.startswith("open/"):
+            self._reply(lambda: (_JSON, _encoded(self.server.owner.shelf.post(path, body)), {}))
+        else:
+            self._answered(lambda answers: (_JSON, _encoded(answers.post(path, body)), {}))
 
     def _path(self) -> str | None:
         """The path below the token; None if the request was refused."""
@@ -132,7 +145,9 @@ class _Handler(BaseHTTPRequestHandler):
         if not slash:
             self._send(302, "text/plain", b"", {"Location": f"/{token}/"})
             return None
-        return path
+        number = _NUMBER.match(path)
+        self.number = int(number[1]) if number else 0
+        return path[number.end() :] if number else path
 
     def _file(self, name: str) -> None:
         kind = _KINDS.get(Path(name).suffix)
@@ -143,14 +158,20 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._send(200, kind, file.read_bytes())
 
-    def _answered(self, answer: Callable[[Answering], tuple[str, bytes, Mapping[str, str]]]) -> None:
-        """Send what an answer returns; an error becomes a message that the page shows."""
+    def _answered(self, answer: Callable[[Answering], _Reply]) -> None:
+        """Send what the answers of the model return that the path is of."""
+        self._reply(lambda: answer(self.server.owner.shelf.answers(self.number)))
+
+    def _reply(self, reply: Callable[[], _Reply]) -> None:
+        """Send what a function returns; an error becomes a message that the page shows."""
         try:
-            kind, content, headers = answer(self.server.owner.answers())
+            kind, content, headers = reply()
         except NotThere as error:
             self._send(404, _JSON, _encoded({"error": error.message}))
-        except (IngotError, OSError, MemoryError, RecursionError, ValueError) as error:
-            self._send(500, _JSON, _encoded({"error": str(error) or type(error).__name__}))
+        except IngotError as error:
+            self._send(500, _JSON, _encoded({"error": str(error)}))
+        except Exception as error:  # whatever a broken model does to us, the page says it
+            self._send(500, _JSON, _encoded({"error": f"{type(error).__name__}: {error}"}))
         else:
             self._send(200, kind, content, headers)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from ingot.compile import Artifacts
 from ingot.ir.node import Node
@@ -34,31 +35,37 @@ class Share:
         return Share(self.seconds + other.seconds, self.moved + other.moved, self.operations + other.operations)
 
 
-def shares(compiled: Artifacts, traced: Trace, times: Measured, sizes: Mapping[str, int]) -> dict[str, Share]:
-    """For the label of each node that a measured step computes, its part of them."""
+NodeKey: TypeAlias = tuple[str, str]
+"""The label of a node and its operator."""
+
+
+def shares(compiled: Artifacts, traced: Trace, times: Measured, sizes: Mapping[str, int]) -> dict[NodeKey, Share]:
+    """The parts of the nodes that measured steps compute; these are nodes of the optimised model."""
     counting = _Counting(compiled, sizes)
     kernels = {kernel.name: work for kernel, work in traced.kernels.items()}
-    total: dict[str, Share] = {}
+    total: dict[NodeKey, Share] = {}
     for step in times.steps:
         work = None if step.kernel is None else kernels.get(step.kernel)
         nodes: Iterable[Node] = () if work is None else (work.nodes or work.views)
-        for label, share in _divided(step, list(nodes), counting).items():
-            total[label] = total.get(label, Share()).plus(share)
+        for key, share in _divided(step, list(nodes), counting).items():
+            total[key] = total.get(key, Share()).plus(share)
     return total
 
 
-def _divided(step: Step, nodes: list[Node], counting: _Counting) -> dict[str, Share]:
+def _divided(step: Step, nodes: list[Node], counting: _Counting) -> dict[NodeKey, Share]:
     moved = step.bytes_read + step.bytes_written
     if not nodes:
-        count = max(1, len(step.nodes))
-        return {label: Share(step.seconds / count, moved / count, step.operations / count) for label in step.nodes}
+        count, operator = max(1, len(step.nodes)), step.title.partition(" ")[0]
+        own = Share(step.seconds / count, moved / count, step.operations / count)
+        return {(label, operator): own for label in step.nodes}
     work = [counting.operations(node) for node in nodes]
     traffic = [counting.elements(node) for node in nodes]
-    divided: dict[str, Share] = {}
+    divided: dict[NodeKey, Share] = {}
     for node, part, bytes_ in zip(nodes, work, traffic, strict=True):
         share = part / sum(work)
         own = Share(step.seconds * share, moved * bytes_ / sum(traffic), step.operations * share)
-        divided[node.label] = divided.get(node.label, Share()).plus(own)
+        key = (node.label, node.op_type)
+        divided[key] = divided.get(key, Share()).plus(own)
     return divided
 
 

@@ -35,6 +35,8 @@ export class App {
     this.onSelect = [];
     /** @type {(() => void)[]} */
     this.onFrame = [];
+    /** @type {(() => void)[]} */
+    this.onTheme = [];
     this.isPending = false;
     /** @type {Promise<void>} */
     this.turning = Promise.resolve();

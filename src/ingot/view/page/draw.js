@@ -1,5 +1,6 @@
 // Drawing: boxes, frames of open groups and lines, as far as they are on the screen and large enough to be seen.
 // @ts-check
+import { badge } from "./badge.js";
 import { corners, trace } from "./curves.js";
 
 /**
@@ -30,8 +31,10 @@ export class Drawing {
     this.hovered = null;
     /** @type {Set<number>} values that are followed */
     this.followed = new Set();
-    /** @type {Map<number, string>} colours of leaves by a measure: times, errors */
-    this.heat = new Map();
+    /** @type {import("./marks.js").Marks | null} colours and labels by a measure: costs, differences */
+    this.marks = null;
+    /** @type {Set<number>} leaves that belong together, as those of a kernel */
+    this.ringed = new Set();
     /** @type {[number, number, number, number][]} */
     this.labels = [];
     this.drawn = 0;
@@ -139,6 +142,21 @@ export class Drawing {
     context.fillStyle = this.theme.faint;
     context.font = `600 14px ${FONT}`;
     context.fillText("–", x + w - 20, y + 18);
+    const mark = this.mark(item);
+    if (mark?.label && w > width + 130) {
+      context.font = `10px ${FONT}`;
+      context.textAlign = "right";
+      context.fillText(mark.label, x + w - 28, y + 18);
+    }
+  }
+
+  /**
+   * What a measure says of an item; undefined if it says nothing.
+   * @param {Item} item
+   */
+  mark(item) {
+    if (!this.marks) return undefined;
+    return item.kind === "node" ? this.marks.leaves.get(item.number) : item.kind === "group" ? this.marks.levels.get(item.opens ?? -1) : undefined;
   }
 
   /**
@@ -154,11 +172,11 @@ export class Drawing {
     const context = this.context, theme = this.theme, scale = /** @type {number} */ (this.scale), families = this.scene.model.families;
     const isSelected = this.isAt(instance, number, this.selected), isHovered = this.isAt(instance, number, this.hovered);
     const shade = theme.is_dark ? "dark" : "light";
-    const heat = item.kind === "node" ? this.heat.get(item.number) : undefined;
+    const mark = this.mark(item), ground = mark ? mark.colour : theme.box;
     const isSmall = scale * 12 < 3.2;
-    const colour = heat || (item.family ? families[item.family][shade] : theme.box);
+    const colour = this.marks ? ground : item.family ? families[item.family][shade] : theme.box;
     if (isSmall) {
-      context.fillStyle = item.kind === "group" ? families[largest(item)]?.[shade] || theme.border : item.kind === "node" ? colour : theme.port;
+      context.fillStyle = item.kind === "group" && !this.marks ? families[largest(item)]?.[shade] || theme.border : item.kind === "node" || item.kind === "group" ? colour : theme.port;
       context.fillRect(x, y, w, h);
       if (isSelected) this.ring(x, y, w, h);
       return;
@@ -180,14 +198,14 @@ export class Drawing {
       }
       context.stroke();
     } else if (item.kind === "group") {
-      context.fillStyle = theme.box;
+      context.fillStyle = ground;
       for (const shift of item.members.length ? [4, 2, 0] : [2, 0]) {
         rounded(context, x + shift, y + shift, w, h, 6);
         context.fill();
         context.stroke();
       }
       let at = x + 8;
-      for (const [family, share] of item.mixture) {
+      for (const [family, share] of this.marks ? [] : item.mixture) {
         context.fillStyle = families[family][shade];
         context.fillRect(at, y + h - 5, share * (w - 16), 3);
         at += share * (w - 16);
@@ -198,7 +216,8 @@ export class Drawing {
       context.fill();
       context.stroke();
     }
-    if (isSelected) this.ring(x, y, w, h);
+    if (mark) badge(context, theme, mark, x, y, w, h);
+    if (isSelected || (item.kind === "node" && this.ringed.has(item.number))) this.ring(x, y, w, h);
     context.textAlign = "center";
     context.fillStyle = theme.text;
     context.font = `600 12px ${FONT}`;
@@ -311,7 +330,7 @@ export class Drawing {
     context.font = `9px ${FONT}`;
     context.textAlign = "left";
     const lines = [label];
-    const range = track.values.length === 1 ? this.scene.ranges.get(track.values[0]) : undefined;
+    const range = track.values.length === 1 && !this.marks ? this.scene.ranges.get(track.values[0]) : undefined;
     if (range) lines.push(range);
     const width = Math.max(...lines.map((text) => context.measureText(text).width));
     const place = /** @type {[number, number, number, number]} */ ([x, y - 9, x + width, y - 9 + 11 * lines.length]);

@@ -7,7 +7,7 @@ import { byId, make } from "./elements.js";
 const KEYS = [
   ["/", "search"], ["↑ ↓", "to what computes the input, or reads the output"], ["← →", "to the neighbour"], ["Enter", "open or close the selected group"],
   ["[  ]", "the one before or after, of equal parts"], ["F", "fit the picture"], ["+ −", "zoom"], ["E", "open all"], ["C", "close all"], ["Esc", "select the model"],
-  ["Alt ← →", "back and forward"], ["D", "light or dark"], ["P", "panel"], ["?", "this list"],
+  ["Alt ← →", "back and forward"], ["R", "run the model"], ["M", "measure it"], ["D", "light or dark"], ["P", "panel"], ["?", "this list"],
 ];
 
 /** @param {App} app */
@@ -46,6 +46,7 @@ export function dress(app, theme) {
     swatch.style.background = family[theme];
     return make("span", {}, swatch, family.name);
   }));
+  for (const listener of app.onTheme) listener();
   app.redraw();
 }
 
@@ -96,7 +97,7 @@ function pointing(app) {
  */
 function keyed(app, event) {
   const target = /** @type {HTMLElement} */ (event.target);
-  if (["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName) || event.ctrlKey || event.metaKey) return;
+  if (["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName) || document.querySelector("dialog[open]") || event.ctrlKey || event.metaKey) return;
   if (event.altKey) {
     if (event.key === "ArrowLeft") history.back();
     else if (event.key === "ArrowRight") history.forward();
@@ -124,6 +125,8 @@ function keyed(app, event) {
     Escape: () => app.select({ kind: "model" }),
     d: () => byId("theme").click(),
     p: () => document.body.classList.toggle("no-panel"),
+    r: () => byId("run").click(),
+    m: () => byId("profile").click(),
     "?": () => help(),
   };
   const isButton = target.tagName === "BUTTON" || target.tagName === "A" || target.tagName === "SUMMARY";

@@ -2,13 +2,20 @@
 // @ts-check
 import { App } from "./app.js";
 import { announce, byId } from "./elements.js";
+import { comparing } from "./compare.js";
+import { dropping } from "./dropping.js";
 import { listening } from "./input.js";
 import { linking } from "./links.js";
 import { mapping } from "./map.js";
+import { applyMarks } from "./marks.js";
 import { showing } from "./panel.js";
+import { pinning } from "./pins.js";
+import { profiling, resumeProfile } from "./profile.js";
+import { resume, runModel, runs } from "./runs.js";
 import { Scene } from "./scene.js";
 import { searching } from "./search.js";
-import { get } from "./transport.js";
+import { get, has, isSaved } from "./transport.js";
+import { valueCard } from "./values.js";
 
 async function start() {
   const model = await get("model");
@@ -25,6 +32,20 @@ async function start() {
   }));
   mapping(app);
   searching(app);
+  profiling(app);
+  comparing(app);
+  pinning(app, valueCard);
+  dropping(app);
+  app.onTheme.push(() => applyMarks(app));
+  byId("run").onclick = () => runModel(app);
+  byId("run").hidden = isSaved;
+  byId("profile").hidden = isSaved && !has("profile");
+  runs.onChange.push(() => {
+    byId("run").textContent = runs.isRunning ? "Running …" : "▶ Run";
+    if (!runs.isRunning && app.selection.kind !== "model") app.select(app.selection);
+  });
+  const state = await resume(app);
+  if (state?.profiled || has("profile")) await resumeProfile(app, isSaved);
   showing(app);
   await linking(app);
   await scene.fetchTypes();

@@ -1,9 +1,11 @@
 // The panel: what is known of the model, of a group, of a node, of a value or of a weight.
 // @ts-check
 import { byId, make } from "./elements.js";
+import { runPanel } from "./inputs.js";
 import { heatMap, histogram } from "./pictures.js";
-import { runPanel, valuePanel } from "./run.js";
+import { costPart } from "./profile.js";
 import { address, get, isSaved } from "./transport.js";
+import { valuePanel } from "./values.js";
 
 /**
  * @typedef {import("./app.js").App} App
@@ -85,9 +87,11 @@ function groupPart(app, item) {
     ...item.rows.map((row) => make("p", { class: "faint" }, row[1])),
     make("div", { class: "row" }, make("button", { class: "primary", onclick: () => app.toggle(instance, number) }, open ? "Close" : "Open"), make("button", { onclick: () => app.openAll() }, "Open all inside")),
     ...(steps ? [make("h2", {}, "Equal parts"), steps] : []),
+    ...costPart(app, item),
     make("h2", {}, "Operators by family"),
     bars(item.mixture.map(([family, share]) => [app.scene.model.families[family].name, Math.round(share * 1000) / 10, "%"])),
     ...(level ? ports(app, level) : []),
+    ...(level ? valuePanel(app, level.items.filter((each) => each.kind === "port out").flatMap((each) => each.values).slice(0, 4)) : []),
   ];
 }
 
@@ -137,7 +141,7 @@ async function leafPart(app, item) {
   for (const [title, list] of [["Inputs", node.inputs], ["Outputs", node.outputs]])
     if (list.length) parts.push(make("h2", {}, title), ...list.map((/** @type {any} */ port) => portPart(app, item.number, port)));
   parts.push(...valuePanel(app, node.outputs.map((/** @type {any} */ port) => port.value)));
-  if (item.kind === "node") parts.push(...fatePart(item.number));
+  if (item.kind === "node") parts.push(...costPart(app, item), ...fatePart(item.number));
   if (node.documentation) parts.push(make("h2", {}, "What it computes"), make("p", {}, node.documentation));
   if (node.doc_string) parts.push(make("h2", {}, "Notes of the model"), make("p", {}, node.doc_string));
   if (node.metadata.length) parts.push(make("h2", {}, "Metadata"), table(node.metadata));
