@@ -91,8 +91,8 @@ class Answers:
         np.save(content, plain(array))
         return content.getvalue()
 
-    def everything(self) -> Iterator[tuple[str, Json]]:
-        """All that a saved page shows: paths and their answers."""
+    def everything(self, *, weights: bool = True) -> Iterator[tuple[str, Json]]:
+        """All that a saved page shows: paths and their answers; those of weights may be left out."""
         self.types()
         levels = list(self.scene.everything())
         yield "model", self.get("model")
@@ -101,7 +101,7 @@ class Answers:
         for leaf in range(len(self.scene.leaves)):
             node = self.scene.leaf(leaf).node
             yield f"node/{leaf}", self.get(f"node/{leaf}")
-            for index, value in enumerate(node.inputs if node is not None else ()):
+            for index, value in enumerate(node.inputs if node is not None and weights else ()):
                 if value is not None and _is_weight(value):
                     yield f"weight/{leaf}/{index}", self.get(f"weight/{leaf}/{index}")
         for number in range(len(self.scene.values)):

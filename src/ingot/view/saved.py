@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 
+from ingot.view.answering import Json
 from ingot.view.answers import Answers
 from ingot.view.bundled import PAGE, bundle
 
@@ -14,9 +15,10 @@ _SERVED = """<link rel="preload" href="data/model" as="fetch" crossorigin="anony
 """What only a page that is served has."""
 
 
-def saved_page(answers: Answers) -> str:
-    """The page of a model as the text of an HTML file."""
-    content = json.dumps(dict(answers.everything()), separators=(",", ":"))
+def saved_page(answers: Answers, *, profile: Json = None) -> str:
+    """The page of a model as the text of an HTML file; one with a profile shows that first, and has no weights."""
+    data = dict(answers.everything(weights=profile is None))
+    content = json.dumps(data if profile is None else {**data, "profile": profile}, separators=(",", ":"))
     script = f"{{\n{bundle()}\n}}"
     style = (PAGE / "page.css").read_text("utf-8")
     policy = (

@@ -75,7 +75,7 @@ function inputRow(app, [name, type], index) {
         changedRuns();
         await runModel(app);
       } else {
-        runs.changes[index] = { kind: "scale", amount: 1, at: 0 };
+        runs.changes[index] = /^float|^bfloat/.test(type) ? { kind: "scale", amount: 1, at: 0 } : { kind: "element", amount: 0, at: 0 };
         show();
       }
     } }, "Slider"), picker);
