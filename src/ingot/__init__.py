@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from ingot.engine_support.check import check_for
     from ingot.format import Limits, decode, encode, from_onnx, load, save, to_onnx
     from ingot.infer.check import check
+    from ingot.infer.retype import set_type
     from ingot.ir import (
         Attribute,
         AttributeKind,
@@ -116,6 +117,7 @@ if TYPE_CHECKING:
     from ingot.ir.sizes import (
         tensor_sizes,
     )
+    from ingot.ir.surgery import bypass, insert_after, rewire, set_constant
     from ingot.ir.text import (
         parse_model,
         to_text,
@@ -153,6 +155,8 @@ _LATER = {
     "ingot.ir.join": "join",
     "ingot.ir.names": "prefix rename uniquify",
     "ingot.ir.sizes": "tensor_sizes",
+    "ingot.ir.surgery": "bypass insert_after rewire set_constant",
+    "ingot.infer.retype": "set_type",
     "ingot.ir.text": "parse_model to_text",
     "ingot.session": "Cancel Interrupted LimitError RunLimits Session",
     "ingot.passes.optimise": "optimise",
@@ -253,6 +257,7 @@ __all__ = [
     "__version__",
     "add_outputs",
     "build",
+    "bypass",
     "check",
     "check_for",
     "convert",
@@ -266,6 +271,7 @@ __all__ = [
     "initializers_to_inputs",
     "inline",
     "inputs_to_initializers",
+    "insert_after",
     "inserting",
     "join",
     "load",
@@ -281,8 +287,11 @@ __all__ = [
     "remove_outputs",
     "rename",
     "repair",
+    "rewire",
     "save",
     "set_batch",
+    "set_constant",
+    "set_type",
     "tensor_sizes",
     "to_onnx",
     "to_source",

@@ -82,11 +82,10 @@ def profile(
 
 def _write_page(model: str, inside: Inside, times: Measured, target: Path) -> None:
     from ingot.view.answers import Answers
-    from ingot.view.profiles import profile_json, profiled
+    from ingot.view.profiles import ProfilePage, profiled
     from ingot.view.saved import saved_page
 
     answers = Answers(inside.session.model, "model" if model == STANDARD else Path(model).name)
     found = profiled(inside.session, inside.compiled, inside.trace, times, inside.feeds)
-    costs = answers.numbered(lambda leaves: profile_json(found, answers.scene, leaves))
-    write_text_file(saved_page(answers, profile=costs), str(target))
+    write_text_file(saved_page(ProfilePage(answers, found)), str(target))
     click.echo(printable(f"wrote {target}: a page that needs no server"), err=True)

@@ -34,8 +34,8 @@ class Awaited:
         self._ready = threading.Event()
         self._answers: Answering | None = None
         self._error: Exception | None = None
-        self.told = threading.Event()
-        """Set once somebody was told of an error."""
+        self.reported = threading.Event()
+        """Set once somebody has asked, and got an error."""
 
     def give(self, answers: Answering) -> None:
         """Let those who wait have the answers."""
@@ -43,7 +43,7 @@ class Awaited:
         self._ready.set()
 
     def fail(self, error: Exception) -> None:
-        """Tell those who wait that there will be none."""
+        """Let those who wait have an error instead."""
         self._error = error
         self._ready.set()
 
@@ -52,6 +52,6 @@ class Awaited:
         self._ready.wait()
         if self._answers is None:
             assert self._error is not None
-            self.told.set()
+            self.reported.set()
             raise self._error
         return self._answers

@@ -41,10 +41,14 @@ _MOST_PROBLEMS = 200
 
 @dataclass(slots=True, eq=False)
 class Answers:
-    """Answers about one model, computed when they are first asked for; safe for several threads."""
+    """Answers about one model, computed when they are first asked for; safe for several threads.
+
+    `typed` gives the types of its values where they are not to be inferred.
+    """
 
     model: Model
     title: str
+    typed: Callable[[], Mapping[Value, Type]] | None = None
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _scene: Scene | None = None
     _types: Mapping[Value, Type] | None = None
@@ -121,6 +125,8 @@ class Answers:
     def types(self) -> Mapping[Value, Type]:
         """The types of values, inferred."""
         with self._lock:
+            if self._types is None and self.typed is not None:
+                self._types = self.typed()
             if self._types is None:
                 from ingot.view.inferred import inferred_types  # slow to import, and not needed for the first picture
 
@@ -233,6 +239,11 @@ class Answers:
             "levels": [level for level, _ in scene.leaves],
             "around": [scene.around(number) for number in levels],
         }
+
+    def numbers(self) -> Mapping[Node | Value, int]:
+        """The numbers of the leaves that are nodes or inputs."""
+        with self._lock:
+            return self._numbers()
 
     def _numbers(self) -> Mapping[Node | Value, int]:
         """The numbers of the leaves that are nodes or inputs."""

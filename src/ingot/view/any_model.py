@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ingot.errors import UnsupportedError
-from ingot.format.load import TEXT_SUFFIXES, load
+from ingot.format.load import load
 from ingot.ir.model import Model
 
 OWN = (".onnx", ".ort", ".onnxtxt", ".onnxtext", ".pb", ".textproto")
@@ -17,6 +17,14 @@ def load_any(path: Path) -> Model:
 
     DecodeError if it holds none, UnsupportedError for a pickle, which would run the code that is in it.
     """
+    return converted(path) or load(path, external="defer")
+
+
+def converted(path: Path) -> Model | None:
+    """The model in a file of another framework, not compared with the original; None for a file that ingot reads itself.
+
+    UnsupportedError for a pickle, which would run the code that is in it; ConvertError as of `convert`.
+    """
     from ingot.convert.api import FRAMEWORKS, PICKLES, convert  # imports no framework yet
 
     suffix = path.suffix.lower()
@@ -26,9 +34,7 @@ def load_any(path: Path) -> Model:
             hint="if you trust it: ingot convert --trust-pickle",
         )
     foreign = {each for framework in FRAMEWORKS for each in framework.suffixes}
-    if suffix in foreign and suffix not in TEXT_SUFFIXES:
-        return convert(path, verify=False)
-    return load(path, external="defer")
+    return convert(path, verify=False) if suffix in foreign else None
 
 
 def main_file(names: list[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from functools import cache
 from typing import Any
 
@@ -24,6 +24,7 @@ from ingot.tools.inspect.measured import Measured, measured
 from ingot.tools.inspect.shares import NodeKey, Share, shares
 from ingot.tools.inspect.titles import known_sizes
 from ingot.tools.inspect.trace import Trace
+from ingot.view.answers import Answers
 from ingot.view.families import FAMILIES, family_of
 from ingot.view.scene import Scene
 
@@ -128,6 +129,19 @@ def profile_json(profile: Profile, scene: Scene, leaves: Mapping[Node | Value, i
         "timeline": [[places[piece.kernel], piece.thread, piece.begin, piece.seconds] for piece in known],
         "limits": [profile.limits.operations, profile.limits.memory, profile.limits.cache],
     }
+
+
+@dataclass(frozen=True, slots=True)
+class ProfilePage:
+    """The answers of a page that shows a profile first, and has no weights."""
+
+    answers: Answers
+    profile: Profile
+
+    def everything(self) -> Iterator[tuple[str, Json]]:
+        """All that the page shows: paths and their answers."""
+        yield from self.answers.everything(weights=False)
+        yield "profile", self.answers.numbered(lambda leaves: profile_json(self.profile, self.answers.scene, leaves))
 
 
 def _original(node: Node, operator: str, labels: Set[str]) -> Node:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections.abc import Iterator
+from typing import Protocol
 
 from ingot.view.answering import Json
-from ingot.view.answers import Answers
 from ingot.view.bundled import PAGE, bundle
 
 _SERVED = """<link rel="preload" href="data/model" as="fetch" crossorigin="anonymous">
@@ -15,10 +16,16 @@ _SERVED = """<link rel="preload" href="data/model" as="fetch" crossorigin="anony
 """What only a page that is served has."""
 
 
-def saved_page(answers: Answers, *, profile: Json = None) -> str:
-    """The page of a model as the text of an HTML file; one with a profile shows that first, and has no weights."""
-    data = dict(answers.everything(weights=profile is None))
-    content = json.dumps(data if profile is None else {**data, "profile": profile}, separators=(",", ":"))
+class Complete(Protocol):
+    """Answers that can all be given at once."""
+
+    def everything(self) -> Iterator[tuple[str, Json]]:
+        """All that a saved page shows: paths and their answers."""
+
+
+def saved_page(answers: Complete) -> str:
+    """The page of a model, or of two, as the text of an HTML file."""
+    content = json.dumps(dict(answers.everything()), separators=(",", ":"))
     script = f"{{\n{bundle()}\n}}"
     style = (PAGE / "page.css").read_text("utf-8")
     policy = (

@@ -32,7 +32,7 @@ def serve_while_loading(
     except Exception as error:
         awaited.fail(error)
         if open_browser:
-            awaited.told.wait(_TELLING)
+            awaited.reported.wait(_TELLING)
         server.close()
         raise
     awaited.give(answers)

@@ -4,7 +4,7 @@
 /**
  * @param {CanvasRenderingContext2D} context
  * @param {import("./draw.js").Theme} theme
- * @param {import("./marks.js").Mark} mark
+ * @param {import("./measures.js").Mark} mark
  * @param {number} x
  * @param {number} y
  * @param {number} w

@@ -2,6 +2,7 @@
 // @ts-check
 import { badge } from "./badge.js";
 import { corners, trace } from "./curves.js";
+import { markOf } from "./marks.js";
 
 /**
  * @typedef {import("./reflow.js").Instance} Instance
@@ -31,10 +32,14 @@ export class Drawing {
     this.hovered = null;
     /** @type {Set<number>} values that are followed */
     this.followed = new Set();
-    /** @type {import("./marks.js").Marks | null} colours and labels by a measure: costs, differences */
-    this.marks = null;
+    /** @type {import("./measures.js").Measured | null} colours and labels by a measure: costs, differences of runs */
+    this.measured = null;
     /** @type {Set<number>} leaves that belong together, as those of a kernel */
     this.ringed = new Set();
+    /** @type {Map<number, string>} colours of leaves in the place of those of operators */
+    this.heat = new Map();
+    /** @type {import("./marks.js").Marks} colours around leaves and around groups with such leaves inside: problems, differences */
+    this.marks = { leaves: new Map(), levels: new Map() };
     /** @type {[number, number, number, number][]} */
     this.labels = [];
     this.drawn = 0;
@@ -78,7 +83,7 @@ export class Drawing {
       const x = ox + now.lefts[item], y = oy + now.tops[item], w = now.widths[item], h = now.heights[item];
       if (x > view.right || y > view.bottom || x + w < view.left || y + h < view.top) continue;
       context.fillStyle = theme.frames[(depth + 1) % 2];
-      context.strokeStyle = this.isAt(instance, item, this.selected) ? "#1f6feb" : theme.border;
+      context.strokeStyle = this.isAt(instance, item, this.selected) ? "#1f6feb" : markOf(this.marks, level.items[item]) || theme.border;
       context.lineWidth = this.isAt(instance, item, this.selected) ? 2.5 : 1;
       rounded(context, x, y, w, h, 8);
       context.fill();
@@ -142,11 +147,11 @@ export class Drawing {
     context.fillStyle = this.theme.faint;
     context.font = `600 14px ${FONT}`;
     context.fillText("–", x + w - 20, y + 18);
-    const mark = this.mark(item);
-    if (mark?.label && w > width + 130) {
+    const measured = this.measure(item);
+    if (measured?.label && w > width + 130) {
       context.font = `10px ${FONT}`;
       context.textAlign = "right";
-      context.fillText(mark.label, x + w - 28, y + 18);
+      context.fillText(measured.label, x + w - 28, y + 18);
     }
   }
 
@@ -154,9 +159,9 @@ export class Drawing {
    * What a measure says of an item; undefined if it says nothing.
    * @param {Item} item
    */
-  mark(item) {
-    if (!this.marks) return undefined;
-    return item.kind === "node" ? this.marks.leaves.get(item.number) : item.kind === "group" ? this.marks.levels.get(item.opens ?? -1) : undefined;
+  measure(item) {
+    if (!this.measured) return undefined;
+    return item.kind === "node" ? this.measured.leaves.get(item.number) : item.kind === "group" ? this.measured.levels.get(item.opens ?? -1) : undefined;
   }
 
   /**
@@ -172,11 +177,11 @@ export class Drawing {
     const context = this.context, theme = this.theme, scale = /** @type {number} */ (this.scale), families = this.scene.model.families;
     const isSelected = this.isAt(instance, number, this.selected), isHovered = this.isAt(instance, number, this.hovered);
     const shade = theme.is_dark ? "dark" : "light";
-    const mark = this.mark(item), ground = mark ? mark.colour : theme.box;
-    const isSmall = scale * 12 < 3.2;
-    const colour = this.marks ? ground : item.family ? families[item.family][shade] : theme.box;
+    const heat = item.kind === "node" ? this.heat.get(item.number) : undefined, measured = this.measure(item), ground = measured ? measured.colour : theme.box;
+    const isSmall = scale * 12 < 3.2, mark = markOf(this.marks, item);
+    const colour = this.measured ? ground : heat || (item.family ? families[item.family][shade] : theme.box);
     if (isSmall) {
-      context.fillStyle = item.kind === "group" && !this.marks ? families[largest(item)]?.[shade] || theme.border : item.kind === "node" || item.kind === "group" ? colour : theme.port;
+      context.fillStyle = mark || (item.kind === "group" && !this.measured ? families[largest(item)]?.[shade] || theme.border : item.kind === "node" || item.kind === "group" ? colour : theme.port);
       context.fillRect(x, y, w, h);
       if (isSelected) this.ring(x, y, w, h);
       return;
@@ -205,7 +210,7 @@ export class Drawing {
         context.stroke();
       }
       let at = x + 8;
-      for (const [family, share] of this.marks ? [] : item.mixture) {
+      for (const [family, share] of this.measured ? [] : item.mixture) {
         context.fillStyle = families[family][shade];
         context.fillRect(at, y + h - 5, share * (w - 16), 3);
         at += share * (w - 16);
@@ -216,7 +221,8 @@ export class Drawing {
       context.fill();
       context.stroke();
     }
-    if (mark) badge(context, theme, mark, x, y, w, h);
+    if (measured) badge(context, theme, measured, x, y, w, h);
+    if (mark) this.ring(x, y, w, h, mark);
     if (isSelected || (item.kind === "node" && this.ringed.has(item.number))) this.ring(x, y, w, h);
     context.textAlign = "center";
     context.fillStyle = theme.text;
@@ -244,10 +250,11 @@ export class Drawing {
    * @param {number} y
    * @param {number} w
    * @param {number} h
+   * @param {string} [colour]
    */
-  ring(x, y, w, h) {
+  ring(x, y, w, h, colour = "#1f6feb") {
     const context = this.context, wide = Math.max(2.5, 2 / /** @type {number} */ (this.scale));
-    context.strokeStyle = "#1f6feb";
+    context.strokeStyle = colour;
     context.lineWidth = wide;
     rounded(context, x - 2, y - 2, w + 4, h + 4, 7);
     context.stroke();
@@ -330,7 +337,7 @@ export class Drawing {
     context.font = `9px ${FONT}`;
     context.textAlign = "left";
     const lines = [label];
-    const range = track.values.length === 1 && !this.marks ? this.scene.ranges.get(track.values[0]) : undefined;
+    const range = track.values.length === 1 && !this.measured ? this.scene.ranges.get(track.values[0]) : undefined;
     if (range) lines.push(range);
     const width = Math.max(...lines.map((text) => context.measureText(text).width));
     const place = /** @type {[number, number, number, number]} */ ([x, y - 9, x + width, y - 9 + 11 * lines.length]);

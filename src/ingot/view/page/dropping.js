@@ -72,7 +72,7 @@ async function give(app, files) {
 async function open(files) {
   const batch = `${tab}-${Date.now().toString(36)}`;
   announce(`opening ${files[0].name} …`);
-  for (const file of files) await post(`open/${batch}/${encodeURIComponent(file.name)}`, await file.arrayBuffer());
-  const { number } = await post(`open/${batch}`, {});
+  for (const file of files) await post(`open/${batch}/${encodeURIComponent(file.name)}`, await file.arrayBuffer(), undefined, "");
+  const { number } = await post(`open/${batch}`, {}, undefined, "");
   location.href = location.pathname.replace(/^(\/[^/]+\/).*$/, `$1${number}/`);
 }

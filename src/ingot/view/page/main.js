@@ -1,28 +1,27 @@
 // The page: fetches the first picture, draws it, and wires up everything else.
 // @ts-check
 import { App } from "./app.js";
-import { announce, byId } from "./elements.js";
 import { comparing } from "./compare.js";
-import { dropping } from "./dropping.js";
+import { editing } from "./edit.js";
+import { announce, byId } from "./elements.js";
 import { listening } from "./input.js";
 import { linking } from "./links.js";
 import { mapping } from "./map.js";
-import { applyMarks } from "./marks.js";
 import { showing } from "./panel.js";
-import { pinning } from "./pins.js";
-import { profiling, resumeProfile } from "./profile.js";
-import { resume, runModel, runs } from "./runs.js";
+import { markProblems } from "./problems.js";
 import { Scene } from "./scene.js";
 import { searching } from "./search.js";
-import { get, has, isSaved } from "./transport.js";
-import { valueCard } from "./values.js";
+import { tooling } from "./tooling.js";
+import { get, within } from "./transport.js";
 
 async function start() {
   const model = await get("model");
   document.title = `${model.title} · ingot`;
   byId("name").textContent = model.title;
   byId("facts").textContent = model.facts;
-  const scene = new Scene(model);
+  const prefix = model.version ? `at/${model.version}/` : "";
+  within(prefix);
+  const scene = new Scene(model, prefix);
   const app = new App(scene, byId("graph"));
   /** @type {any} */ (window).ingot = app;
   listening(app);
@@ -32,24 +31,14 @@ async function start() {
   }));
   mapping(app);
   searching(app);
-  profiling(app);
-  comparing(app);
-  pinning(app, valueCard);
-  dropping(app);
-  app.onTheme.push(() => applyMarks(app));
-  byId("run").onclick = () => runModel(app);
-  byId("run").hidden = isSaved;
-  byId("profile").hidden = isSaved && !has("profile");
-  runs.onChange.push(() => {
-    byId("run").textContent = runs.isRunning ? "Running …" : "▶ Run";
-    if (!runs.isRunning && app.selection.kind !== "model") app.select(app.selection);
-  });
-  const state = await resume(app);
-  if (state?.profiled || has("profile")) await resumeProfile(app, isSaved);
+  editing(app);
+  await comparing(app);
+  await tooling(app);
   showing(app);
   await linking(app);
   await scene.fetchTypes();
   app.redraw();
+  if (!model.compared) markProblems(app).catch(() => {}); // the panel says what went wrong
   document.body.dataset.typed = "true";
 }
 

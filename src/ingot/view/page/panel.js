@@ -12,8 +12,12 @@ import { valuePanel } from "./values.js";
  * @typedef {import("./scene.js").Item} Item
  */
 
-/** @param {App} app */
-export function showing(app) {
+/**
+ * Show what is selected, from now on; what is selected already, unless it is another picture's turn.
+ * @param {App} app
+ * @param {boolean} [isLater]
+ */
+export function showing(app, isLater = false) {
   const panel = byId("panel");
   let turn = 0;
   const show = async () => {
@@ -27,6 +31,7 @@ export function showing(app) {
         const item = selection.instance.level.items[selection.item];
         parts = item.kind === "group" ? groupPart(app, item) : await leafPart(app, item);
       }
+      parts = [...(await Promise.all(app.panelParts.map((part) => part(selection)))).flat(), ...parts];
     } catch (error) {
       parts = [make("p", { class: "bad" }, /** @type {Error} */ (error).message)];
     }
@@ -36,7 +41,7 @@ export function showing(app) {
     }
   };
   app.onSelect.push(show);
-  show();
+  if (!isLater) show();
 }
 
 /** @param {App} app */
@@ -160,7 +165,7 @@ function portPart(app, leaf, port) {
     const button = make("button", { class: "link", onclick: async () => {
       if (inside.firstChild) return inside.replaceChildren();
       try {
-        inside.replaceChildren(...weightPart(await get(`weight/${leaf}/${port.weight}`), `file/npy/${leaf}/${port.weight}`));
+        inside.replaceChildren(...weightPart(await get(`weight/${leaf}/${port.weight}`), `npy/${leaf}/${port.weight}`));
       } catch (error) {
         inside.replaceChildren(make("p", { class: "bad" }, /** @type {Error} */ (error).message));
       }

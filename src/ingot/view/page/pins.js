@@ -9,6 +9,12 @@ import { runs } from "./runs.js";
 /** @type {Set<number>} */
 const pinned = new Set();
 
+/** Forget the pinned values: another version of the model is shown. */
+export function forgetPins() {
+  pinned.clear();
+  refreshDesk("pinned");
+}
+
 /** @param {number} value */
 export function isPinned(value) {
   return pinned.has(value);

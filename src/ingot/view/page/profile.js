@@ -3,7 +3,7 @@
 import { scaledText, secondsText } from "./amounts.js";
 import { addTab, openDesk, openTab, refreshDesk } from "./desk.js";
 import { announce, byId, make } from "./elements.js";
-import { measure, setMeasure } from "./marks.js";
+import { measure, setMeasure } from "./measures.js";
 import { roofline } from "./roofline.js";
 import { options, tab } from "./runs.js";
 import { showStep } from "./steps.js";
@@ -44,6 +44,12 @@ export async function resumeProfile(app, isOpen) {
   profile = await get("profile");
   colourBy(app, 0);
   if (isOpen) openDesk(app, "costs");
+}
+
+/** Forget what was measured: another version of the model is shown. */
+export function forgetProfile() {
+  profile = null;
+  refreshAll();
 }
 
 /** @param {App} app */

@@ -92,6 +92,13 @@ function take(app, done) {
   app.redraw();
 }
 
+/** Forget what was run: another version of the model is shown. */
+export function forgetRuns() {
+  sequence += 1;
+  Object.assign(runs, { last: null, isRunning: false, problem: "", base: null, changes: {}, notes: {}, tokeniser: "" });
+  changedRuns();
+}
+
 /** End the run that is under way. */
 export function stopRun() {
   post(`cancel/${tab}`, {}).catch((error) => announce(error.message, true));
@@ -103,13 +110,14 @@ export function stopRun() {
  */
 export async function resume(app) {
   if (isSaved) return null;
-  const state = await get(`state/${tab}`);
+  const mine = sequence, state = await get(`state/${tab}`);
+  if (mine !== sequence) return null;
   runs.notes = state.notes;
   runs.tokeniser = state.tokeniser;
   runs.labels = state.labels;
   runs.isRunning = state.running;
   if (state.run) take(app, state.run);
-  if (state.running) setTimeout(() => sequence === 0 && resume(app).catch(() => {}), 500);
+  if (state.running) setTimeout(() => mine === sequence && resume(app).catch(() => {}), 500);
   changedRuns();
   return state;
 }

@@ -52,7 +52,7 @@ function flowed(app, value, run, found, isSmall) {
     togglePin(app, value);
     pin.classList.toggle("on", isPinned(value));
   } }, isPinned(value) ? "Pinned" : "Pin");
-  const file = address(`file/flow/${tab}/${run}/${value}`);
+  const file = address(`flow/${tab}/${run}/${value}`);
   const download = file && !isSmall ? make("a", { href: file, download: `${name.replace(/[^\w.-]+/g, "_").slice(-80) || "value"}.npy` }, "download .npy") : null;
   const title = make("div", { class: "row title" }, make("button", { class: "link", onclick: () => app.select({ kind: "value", value }) }, make("b", {}, name)), pin, download);
   const parts = [title];
