@@ -21,7 +21,7 @@ def load_any(path: Path) -> Model:
 
 
 def converted(path: Path) -> Model | None:
-    """The model in a file of another framework, not compared with the original; None for a file that ingot reads itself.
+    """The model in a file of another framework, not compared with the original; None for what ingot reads itself.
 
     UnsupportedError for a pickle, which would run the code that is in it; ConvertError as of `convert`.
     """

@@ -19,8 +19,8 @@ from urllib.parse import unquote
 from ingot.errors import IngotError
 from ingot.view.answering import Answering, NotThere
 from ingot.view.bundled import PAGE, bundle
-from ingot.view.shelf import Shelf
 from ingot.view.http import PLAIN, Connection, Malformed, Request, Threads
+from ingot.view.shelf import Shelf
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -27,6 +26,8 @@ class Batch:
     """Files that were dropped together, in a folder of their own, which lasts as long as this does."""
 
     def __init__(self) -> None:
+        import tempfile  # not free to import, and rarely needed
+
         self.folder = tempfile.TemporaryDirectory(prefix="ingot-view-")
         self.names: list[str] = []
         self.size = 0
