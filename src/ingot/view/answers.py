@@ -53,7 +53,6 @@ class Answers:
     _scene: Scene | None = None
     _types: Mapping[Value, Type] | None = None
     _leaves: dict[Node | Value, int] | None = None
-    _fates: Mapping[str, list[str]] | None = None
     _problems: list[Json] | None = None
     _first: Json = None
     _running: Running | None = None
@@ -287,11 +286,13 @@ class Answers:
 
     def _weight(self, leaf: int, index: int) -> Json:
         from ingot.view.arrays import described
+        from ingot.view.colours import in_colour
         from ingot.view.details import weight_of
 
         tensor = weight_of(self.scene.leaf(leaf), index)
         name = re.sub(r"[^\w.-]+", "_", tensor.name, flags=re.ASCII) or "weight"
-        return {**described(_dense(tensor).numpy()), "file": f"{name[-80:]}.npy"}
+        array = _dense(tensor).numpy()
+        return {**described(array), "colours": in_colour(array), "file": f"{name[-80:]}.npy"}
 
     def _check(self) -> Json:
         if self._problems is None:
@@ -304,17 +305,6 @@ class Answers:
                 self._problems.append({**asdict(problem), "leaf": numbers.get(names[0]) if names else None})
         return self._problems
 
-    def _explain(self, leaf: int) -> Json:
-        from ingot.view.fates import fates_of  # imports the compiler
-
-        node = self.scene.leaf(leaf).node
-        if node is None:
-            raise IndexError(leaf)
-        if self._fates is None:
-            self._fates = fates_of(self.model)
-        lines = self._fates.get(node.label, ["optimised away before anything was compiled, or part of a function"])
-        return {"lines": lines}
-
 
 _PATHS: dict[str, Callable[..., Json]] = {
     "model": Answers._model,
@@ -325,10 +315,10 @@ _PATHS: dict[str, Callable[..., Json]] = {
     "value": Answers._value,
     "weight": Answers._weight,
     "check": Answers._check,
-    "explain": Answers._explain,
 }
 
-_OF_RUNS = ("state", "result", "profile")
+_OF_RUNS = ("state", "result", "profile", "explain")
+"""Paths whose answers need sessions; some take long, while others are answered."""
 
 
 def _level_json(level: Level) -> Json:

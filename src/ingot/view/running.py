@@ -6,6 +6,7 @@ import io
 import json
 import math
 import re
+import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +48,8 @@ class Running:
         self._tabs: dict[str, Runs] = {}
         self._session: Session | None = None
         self._profile: Json = None
+        self._fates: Mapping[str, list[str]] | None = None
+        self._compiling = threading.Lock()
 
     def get(self, path: str) -> Json:
         """The answer to a path; NotThere if there is none."""
@@ -58,6 +61,8 @@ class Running:
                 if self._profile is None:
                     raise NotThere("nothing was measured yet")
                 return self._profile
+            case "explain", [leaf] if leaf.isdecimal():
+                return self._explain(int(leaf))
             case "result", [tab, *numbers] if len(numbers) in (2, 3) and all(map(str.isdecimal, numbers)):
                 return self._result(self._runs(tab), *map(int, numbers))
         raise NotThere(f"nothing is found under '{path}'")
@@ -96,6 +101,20 @@ class Running:
         if action is None or len(rest) != 1:
             raise NotThere(f"nothing is computed under '{path}'")
         return action(self, runs, _options(body))
+
+    def _explain(self, number: int) -> Json:
+        """Who runs a node, in sentences; the model is compiled for the first that is asked for."""
+        from ingot.view.fates import fates_of  # imports the compiler
+
+        scene = self._answers.scene
+        node = scene.leaf(number).node if number < len(scene.leaves) else None
+        if node is None:
+            raise NotThere(f"there is no node {number}")
+        with self._compiling:
+            if self._fates is None:
+                self._fates = fates_of(self._answers.model)
+        lines = self._fates.get(node.label, ["optimised away before anything was compiled, or part of a function"])
+        return {"lines": lines}
 
     def _runs(self, tab: str) -> Runs:
         if not _TAB.fullmatch(tab):

@@ -84,6 +84,7 @@ class Server:
         """Serve no longer."""
         self._http.shutdown()
         self._http.server_close()
+        self.shelf.close()
 
     def __enter__(self) -> Server:
         return self

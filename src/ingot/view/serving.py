@@ -45,4 +45,4 @@ def show_in_browser(url: str) -> None:
     import webbrowser  # not free to import
 
     if not webbrowser.open(url):
-        print("no browser was found: open the address in one yourself", file=sys.stderr)
+        sys.stderr.write("no browser was found: open the address in one yourself\n")

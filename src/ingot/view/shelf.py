@@ -23,7 +23,7 @@ _LONGEST = 200
 
 
 class Batch:
-    """Files that were dropped together, in a folder of their own, which lasts as long as this does."""
+    """Files that were dropped together, in a folder of their own, until it is closed."""
 
     def __init__(self) -> None:
         import tempfile  # not free to import, and rarely needed
@@ -41,6 +41,10 @@ class Batch:
             raise InputError("the files of a dropped model take at most 4 GB", hint="'ingot view' opens larger ones")
         Path(self.folder.name, name).write_bytes(content)
         self.names.append(name)
+
+    def close(self) -> None:
+        """Remove the files."""
+        self.folder.cleanup()
 
 
 class Shelf:
@@ -71,7 +75,7 @@ class Shelf:
             with self._lock:
                 batch = self._batches.setdefault(parts[1], Batch())
                 for old in list(self._batches)[:-_MOST_BATCHES]:
-                    del self._batches[old]
+                    self._batches.pop(old).close()
             batch.add(parts[2], body)
             return {}
         with self._lock:
@@ -85,10 +89,22 @@ class Shelf:
         from ingot.view.any_model import load_any, main_file
 
         name = main_file(batch.names)
-        answers = Answers(load_any(Path(batch.folder.name, name)), name)
+        try:
+            answers = Answers(load_any(Path(batch.folder.name, name)), name)
+        except BaseException:
+            batch.close()
+            raise
         with self._lock:
             self._count += 1
             self._dropped[self._count] = (answers, batch)
             for old in sorted(self._dropped)[:-_MOST_MODELS]:
-                del self._dropped[old]
+                self._dropped.pop(old)[1].close()
             return self._count
+
+    def close(self) -> None:
+        """Forget all models that were dropped, and remove their files."""
+        with self._lock:
+            for batch in (*self._batches.values(), *(batch for _, batch in self._dropped.values())):
+                batch.close()
+            self._batches.clear()
+            self._dropped.clear()

@@ -145,6 +145,7 @@ async function leafPart(app, item) {
   }
   for (const [title, list] of [["Inputs", node.inputs], ["Outputs", node.outputs]])
     if (list.length) parts.push(make("h2", {}, title), ...list.map((/** @type {any} */ port) => portPart(app, item.number, port)));
+  if (node.more) parts.push(make("p", { class: "faint" }, `and ${node.more.toLocaleString()} more inputs or outputs`));
   parts.push(...valuePanel(app, node.outputs.map((/** @type {any} */ port) => port.value)));
   if (item.kind === "node") parts.push(...costPart(app, item), ...fatePart(item.number));
   if (node.documentation) parts.push(make("h2", {}, "What it computes"), make("p", {}, node.documentation));
@@ -187,6 +188,7 @@ function portPart(app, leaf, port) {
 function weightPart(weight, path) {
   const parts = [table(weight.facts)];
   if (weight.histogram) parts.push(histogram(weight.histogram, weight.low, weight.high));
+  if (weight.colours) parts.push(heatMap(weight.colours));
   if (weight.picture) parts.push(heatMap(weight.picture));
   const file = address(path);
   if (file) parts.push(make("a", { href: file, download: weight.file }, "download .npy"));
