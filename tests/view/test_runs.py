@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -93,20 +94,22 @@ def test_a_new_run_ends_the_one_before() -> None:
         except Interrupted as error:
             ended.append(error)
 
+    def wait_for_it() -> None:
+        while not runs.is_running:
+            time.sleep(0.01)
+
     first = threading.Thread(target=endless)
     first.start()
-    while not runs.is_running:
-        pass
+    wait_for_it()
     second = threading.Thread(target=endless)
     second.start()
     first.join(20)
     assert len(ended) == 1
-    while not runs.is_running:
-        pass
+    wait_for_it()
     runs.cancel()
     second.join(20)
     assert len(ended) == 2
-    assert not runs.is_running
+    assert runs.last is None
 
 
 def test_a_slider_changes_an_input_in_its_own_type() -> None:

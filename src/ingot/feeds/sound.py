@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from math import gcd
 from pathlib import Path
 from typing import Any
@@ -134,9 +135,9 @@ def _wide(body: bytes) -> Samples:
     return (padded.view("<i4").reshape(-1) / 2.0**31).astype(np.float32)
 
 
-_READERS = {
-    (_INTEGERS, 8): lambda body: (np.frombuffer(body, np.uint8).astype(np.float32) - 128) / 128,
-    (_INTEGERS, 16): lambda body: np.frombuffer(body, "<i2").astype(np.float32) / 2.0**15,
+_READERS: dict[tuple[int, int], Callable[[bytes], Samples]] = {
+    (_INTEGERS, 8): lambda body: ((np.frombuffer(body, np.uint8).astype(np.float32) - 128) / 128).astype(np.float32),
+    (_INTEGERS, 16): lambda body: (np.frombuffer(body, "<i2") / 2.0**15).astype(np.float32),
     (_INTEGERS, 24): _wide,
     (_INTEGERS, 32): lambda body: (np.frombuffer(body, "<i4") / 2.0**31).astype(np.float32),
     (_FLOATS, 32): lambda body: np.frombuffer(body, "<f4"),

@@ -109,7 +109,7 @@ class Answers:
                     yield f"weight/{leaf}/{index}", self.get(f"weight/{leaf}/{index}")
         for number in range(len(self.scene.values)):
             yield f"value/{number}", self.get(f"value/{number}")
-        for path in ("types", "index", "check"):
+        for path in ("types", "index", "check", "amounts"):
             yield path, self.get(path)
 
     @property
@@ -317,7 +317,7 @@ _PATHS: dict[str, Callable[..., Json]] = {
     "check": Answers._check,
 }
 
-_OF_RUNS = ("state", "result", "profile", "explain")
+_OF_RUNS = ("state", "result", "profile", "explain", "amounts")
 """Paths whose answers need sessions; some take long, while others are answered."""
 
 

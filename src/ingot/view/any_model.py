@@ -25,9 +25,11 @@ def converted(path: Path) -> Model | None:
 
     UnsupportedError for a pickle, which would run the code that is in it; ConvertError as of `convert`.
     """
-    from ingot.convert.api import FRAMEWORKS, PICKLES, convert  # imports no framework yet
-
     suffix = path.suffix.lower()
+    if suffix in OWN:
+        return None
+    from ingot.convert.api import FRAMEWORKS, PICKLES, convert  # not free to import
+
     if suffix in PICKLES:
         raise UnsupportedError(
             f"'{path.name}' is a pickle, which runs code as it is loaded",

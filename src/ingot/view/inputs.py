@@ -121,14 +121,14 @@ def changed(array: Array, change: Change) -> Array:
     return _as(array, wide + noise * deviation * change.amount)
 
 
-def _as(array: Array, wide: Any) -> Any:
+def _as(array: Array, wide: Any) -> Array:
     """Numbers in the element type of an array: rounded and kept in range where it is one of integers."""
     if array.dtype.kind == "b":
-        return wide > 0.5
+        return np.asarray(wide > 0.5)
     if array.dtype.kind in "iu":
         limits = np.iinfo(array.dtype)
         most = float(limits.max)  # of 64 bits one more than there is
         most = most if int(most) == limits.max else float(np.nextafter(most, 0.0))
         wide = np.clip(np.rint(np.nan_to_num(wide)), float(limits.min), most)
     with np.errstate(over="ignore", invalid="ignore"):
-        return wide.astype(array.dtype)
+        return np.asarray(wide.astype(array.dtype))

@@ -61,6 +61,10 @@ class Running:
                 if self._profile is None:
                     raise NotThere("nothing was measured yet")
                 return self._profile
+            case "amounts", []:
+                from ingot.view.amounts import amounts  # imports operators
+
+                return amounts(self._answers.model, self._answers.types())
             case "explain", [leaf] if leaf.isdecimal():
                 return self._explain(int(leaf))
             case "result", [tab, *numbers] if len(numbers) in (2, 3) and all(map(str.isdecimal, numbers)):
@@ -187,8 +191,8 @@ class Running:
             number = self._answers.scene.number_of
             ranges = {number(values[name]): each for name, each in outcome.ranges.items() if name in values}
             computed = [name for name in outcome.ranges if name in values]
-            producers = [values[name].producer for name in computed]
-            order = list(dict.fromkeys(leaves[node] for node in producers if node in leaves))
+            makers = {name: node for name in computed if (node := values[name].producer) is not None and node in leaves}
+            order = list(dict.fromkeys(leaves[node] for node in makers.values()))
             turns = {leaf: turn for turn, leaf in enumerate(order)}
             first = None if outcome.first is None or outcome.first not in values else values[outcome.first].producer
             return {
@@ -198,11 +202,7 @@ class Running:
                 "faults": [value for value, each in ranges.items() if each.invalid],
                 "first": None if first is None else leaves.get(first),
                 "order": order,
-                "places": {
-                    number(values[name]): turns[leaves[node]]
-                    for name, node in zip(computed, producers, strict=True)
-                    if node in leaves
-                },
+                "places": {number(values[name]): turns[leaves[node]] for name, node in makers.items()},
                 "assumed": list(outcome.open_sizes),
                 "inputs": {name: str(getattr(array, "shape", "")) for name, array in outcome.feeds.items()},
             }

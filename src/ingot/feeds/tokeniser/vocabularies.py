@@ -151,7 +151,7 @@ def _unigram(node: Mapping[str, Any]) -> Lookup:
     def look(word: str) -> list[int]:
         best: list[tuple[float, int, int | None]] = [(0.0, 0, None)]
         for end in range(1, len(word) + 1):
-            candidates = []
+            candidates: list[tuple[float, int, int | None]] = []
             for start in range(max(0, end - longest), end):
                 scored = scores.get(word[start:end])
                 if scored is not None:

@@ -24,7 +24,7 @@ def copy_limit(cores: Sequence[int], size: int) -> float:
     with ThreadPoolExecutor(len(cores)) as pool:
         barrier = Barrier(len(cores))
         rates = list(pool.map(lambda core: _rates(core, size, barrier), cores))
-    return max(sum(burst) for burst in zip(*rates, strict=True))
+    return float(max(sum(burst) for burst in zip(*rates, strict=True)))
 
 
 def _rates(core: int, size: int, barrier: Barrier) -> list[float]:

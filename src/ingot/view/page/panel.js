@@ -49,10 +49,12 @@ function modelPart(app) {
   const { summary, title } = app.scene.model;
   const problems = make("div", {}, make("p", { class: "faint" }, "checking …"));
   get("check").then((found) => problems.replaceChildren(...problemList(app, found))).catch((error) => problems.replaceChildren(make("p", { class: "faint" }, error.message)));
+  const facts = table(summary.facts);
+  get("amounts").then((rows) => facts.append(...table(rows).childNodes)).catch(() => {}); // shapes do not tell them
   return [
     make("h1", {}, title),
     summary.doc ? make("p", { class: "faint" }, summary.doc) : make("span"),
-    table(summary.facts),
+    facts,
     make("h2", {}, "Inputs"), ...summary.inputs.map((/** @type {string[]} */ port) => plainPort(port)),
     make("h2", {}, "Outputs"), ...summary.outputs.map((/** @type {string[]} */ port) => plainPort(port)),
     ...runPanel(app),
@@ -96,7 +98,7 @@ function groupPart(app, item) {
     make("h2", {}, "Operators by family"),
     bars(item.mixture.map(([family, share]) => [app.scene.model.families[family].name, Math.round(share * 1000) / 10, "%"])),
     ...(level ? ports(app, level) : []),
-    ...(level ? valuePanel(app, level.items.filter((each) => each.kind === "port out").flatMap((each) => each.values).slice(0, 4)) : []),
+    ...valuePanel(app, [...new Set(instance.level.tracks.filter((track) => track.source === number).flatMap((track) => track.values))].slice(0, 4)),
   ];
 }
 
