@@ -86,6 +86,6 @@ def _write_page(model: str, inside: Inside, times: Measured, target: Path) -> No
     from ingot.view.saved import saved_page
 
     answers = Answers(inside.session.model, "model" if model == STANDARD else Path(model).name)
-    found = profiled(inside.session, inside.compiled, inside.trace, times, inside.feeds)
-    write_text_file(saved_page(ProfilePage(answers, found)), str(target))
+    measured = profiled(inside.session, inside.compiled, inside.trace, times, inside.feeds)
+    write_text_file(saved_page(ProfilePage(answers, measured)), str(target))
     click.echo(printable(f"wrote {target}: a page that needs no server"), err=True)

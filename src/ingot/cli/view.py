@@ -61,6 +61,8 @@ def view(
         server = serve_while_loading(
             lambda: _page(model, other, places), click.echo, port=port, open_browser=not no_browser
         )
+    except KeyboardInterrupt:  # while the model was being loaded
+        return
     except OSError as error:
         if error.errno not in (errno.EADDRINUSE, errno.EACCES) or error.filename is not None:
             raise

@@ -79,10 +79,10 @@ class Shelf:
             batch.add(parts[2], body)
             return {}
         with self._lock:
-            taken = self._batches.pop(parts[1], None)
-        if taken is None or not taken.names:
+            dropped = self._batches.pop(parts[1], None)
+        if dropped is None or not dropped.names:
             raise NotThere("no files were dropped")
-        return {"number": self._open(taken)}
+        return {"number": self._open(dropped)}
 
     def _open(self, batch: Batch) -> int:
         from ingot.view.answers import Answers  # imports numpy

@@ -195,8 +195,8 @@ def _bytes_of(vocab: Mapping[str, int]) -> Callable[[str], list[int] | None]:
     numbers = [vocab.get(f"<0x{byte:02X}>") for byte in range(256)]
 
     def spelled(text: str) -> list[int] | None:
-        found = [numbers[byte] for byte in text.encode("utf-8", "replace")]
-        known = [number for number in found if number is not None]
-        return known if len(known) == len(found) else None
+        spelling = [numbers[byte] for byte in text.encode("utf-8", "replace")]
+        known = [number for number in spelling if number is not None]
+        return known if len(known) == len(spelling) else None
 
     return spelled
