@@ -73,7 +73,9 @@ class Shelf:
             raise NotThere(f"nothing is opened under '{path}'")
         if len(parts) == 3:
             with self._lock:
-                batch = self._batches.setdefault(parts[1], Batch())
+                if parts[1] not in self._batches:
+                    self._batches[parts[1]] = Batch()
+                batch = self._batches[parts[1]]
                 for old in list(self._batches)[:-_MOST_BATCHES]:
                     self._batches.pop(old).close()
             batch.add(parts[2], body)
