@@ -1,6 +1,6 @@
 """The first stages of a plan, up to its first call, as native runs: one for each frame that they run in.
 
-Sizes that kernels compute are taken to be those of the last run. A native run compares what it reads with these, and
+Sizes that kernels compute are assumed to be those of the last run. A native run compares what it reads with these, and
 needs no binding; where a number is another, it ends without results, and the stages are run one by one.
 """
 
@@ -38,7 +38,7 @@ class PreparedRun:
 
     readings: Readings
     bindings: tuple[Binding, ...]
-    kept: tuple[tuple[int, Array], ...]
+    memory: tuple[tuple[int, Array], ...]
     """Memory by slot for what nobody but the stages themselves reads."""
     sizes: Mapping[str, int]
     """The named sizes that are known after it."""
@@ -88,16 +88,16 @@ class NativePrefix:
         if prepared.run is None or prepared.needed > most_bytes:
             return None
         self._install(frame, prepared.bindings)
-        for slot, array in prepared.kept:
+        for slot, array in prepared.memory:
             frame.slots[slot] = address_of(array)
         return prepared
 
     def read_instead(self, prepared: PreparedRun, feeds: Mapping[str, Array]) -> Readings | None:
         """What a native run that ended without results read, up to what it did not expect; None if that is lost."""
-        kept, readings = dict(prepared.kept), prepared.readings
+        memory, readings = dict(prepared.memory), prepared.readings
         for place, (number, expected) in enumerate(zip(self._read, readings, strict=True)):
-            given = number < len(self._inputs)
-            array = feeds[self._inputs[number].name] if given else kept.get(self._slots[number])
+            is_input = number < len(self._inputs)
+            array = feeds[self._inputs[number].name] if is_input else memory.get(self._slots[number])
             if array is None:
                 return None  # memory of its own, which is gone
             numbers = tuple(array.tolist())
@@ -122,15 +122,15 @@ class NativePrefix:
                 sizes.update(zip(stage.prepared.size_names, next(values), strict=True))
         self._install(frame, bindings)
         jobs = [frame.segments[stage.place].job for stage in self._stages if stage.has_steps]
-        kept: list[tuple[int, Array]] = []
+        memory: list[tuple[int, Array]] = []
         run = None
         if all(job is None or (job.threads == 1 and not job.is_interruptible) for job in jobs):
-            run = self._native_run(frame, bindings, readings, kept)
+            run = self._native_run(frame, bindings, readings, memory)
         needed = sum(binding.needed for binding in bindings)
-        return PreparedRun(readings, tuple(bindings), tuple(kept), sizes, needed, run)
+        return PreparedRun(readings, tuple(bindings), tuple(memory), sizes, needed, run)
 
     def _native_run(
-        self, frame: Frame, bindings: Sequence[Binding], readings: Readings, kept: list[tuple[int, Array]]
+        self, frame: Frame, bindings: Sequence[Binding], readings: Readings, memory: list[tuple[int, Array]]
     ) -> NativeRun:
         results, links = [], []
         bound, values = iter(bindings), iter(readings)
@@ -142,7 +142,7 @@ class NativePrefix:
                     if number in self._fresh:
                         results.append(Result(slot, shape, dtype))
                     else:
-                        kept.append((slot, fresh_array(shape, dtype)))
+                        memory.append((slot, fresh_array(shape, dtype)))
             links.append(Link(job, self._slots[stage.arguments[0]], next(values)) if stage.reads else Link(job, 0, ()))
         constants, outputs = self._outputs(len(results))
         return NativeRun(frame, self._inputs, results, links, constants, outputs)

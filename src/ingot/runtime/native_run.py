@@ -74,7 +74,7 @@ class NativeRun:
     Slots beyond those of the frame are memory of its own, as many as there are inputs.
     """
 
-    __slots__ = ("_kept", "function")
+    __slots__ = ("_references", "function")
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class NativeRun:
         addresses = [(memory.add(list(chain.from_iterable(table))), len(table)) for table in tables]
         state = int(frame.state.ctypes.data)
         memory.set([int(functions.ctypes.data), state, *chain.from_iterable(addresses), objects])
-        self._kept = tuple(inputs), tuple(results), tuple(links), tuple(constants)
+        self._references = tuple(inputs), tuple(results), tuple(links), tuple(constants)
         self.function: NativeFunction = _builtin(memory.words)
 
 

@@ -223,7 +223,11 @@ class Answers:
         scene = self.scene
         levels = list(scene.everything())
         leaves = [scene.leaf(number) for number in range(len(scene.leaves))]
-        types = self._types or {}
+        types = self.types()
+
+        def spelled(node: Node | None, value: Value | None) -> str:
+            values = [value] if node is None else node.outputs
+            return " ".join(str(types.get(each, each.type) or "") for each in values if each is not None)
 
         def outputs(node: Node | None, value: Value | None) -> str:
             values = [value] if node is None else node.outputs
@@ -235,6 +239,7 @@ class Answers:
             "names": [leaf.name for leaf in leaves],
             "operators": [leaf.kind if leaf.node is None else leaf.node.op_type for leaf in leaves],
             "outputs": [outputs(leaf.node, leaf.value) for leaf in leaves],
+            "types": [spelled(leaf.node, leaf.value) for leaf in leaves],
             "levels": [level for level, _ in scene.leaves],
             "around": [scene.around(number) for number in levels],
         }

@@ -135,10 +135,11 @@ export class Drawing {
     context.textAlign = "left";
     context.lineWidth = 3;
     context.strokeStyle = this.theme.frames[(depth + 1) % 2];
-    const width = Math.min(w - 40, context.measureText(title).width);
-    context.strokeText(title, x + 12, y + 18, w - 40);
+    title = shortened(context, title, w - 40);
+    const width = context.measureText(title).width;
+    context.strokeText(title, x + 12, y + 18);
     context.fillStyle = this.theme.text;
-    context.fillText(title, x + 12, y + 18, w - 40);
+    context.fillText(title, x + 12, y + 18);
     if (open && open.level.class && w > width + 150) {
       context.font = `10px ${FONT}`;
       context.fillStyle = this.theme.faint;
@@ -370,6 +371,18 @@ export class Drawing {
   isAt(instance, item, spot) {
     return Boolean(spot && spot.instance === instance && spot.item === item);
   }
+}
+
+/**
+ * As much of a text as fits into a width, and an ellipsis.
+ * @param {CanvasRenderingContext2D} context
+ * @param {string} text
+ * @param {number} width
+ */
+function shortened(context, text, width) {
+  const whole = context.measureText(text).width;
+  if (whole <= width) return text;
+  return `${text.slice(0, Math.max(1, Math.floor((text.length * width) / whole) - 2))}…`;
 }
 
 /** @param {Item} item */

@@ -2,13 +2,14 @@
 // @ts-check
 import { App } from "./app.js";
 import { comparing } from "./compare.js";
+import { dropping } from "./drops.js";
 import { editing } from "./edit.js";
 import { announce, byId } from "./elements.js";
 import { listening } from "./input.js";
 import { linking } from "./links.js";
 import { mapping } from "./map.js";
 import { showing } from "./panel.js";
-import { markProblems } from "./problems.js";
+import { explaining, markProblems } from "./problems.js";
 import { Scene } from "./scene.js";
 import { searching } from "./search.js";
 import { tooling } from "./tooling.js";
@@ -32,6 +33,8 @@ async function start() {
   mapping(app);
   searching(app);
   editing(app);
+  dropping();
+  explaining(app);
   await comparing(app);
   await tooling(app);
   showing(app);

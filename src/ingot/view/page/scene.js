@@ -28,6 +28,8 @@ export class Scene {
     this.ranges = new Map();
     /** @type {Set<number>} values with NaN or infinities in the last run */
     this.faults = new Set();
+    /** @type {Map<number, {message: string, hint: string | null, severity: string}[]>} what is wrong with leaves */
+    this.problems = new Map();
     /** @type {Promise<any> | null} */
     this.listed = null;
     for (const level of model.levels) this.add(level);

@@ -35,12 +35,12 @@ def emit_native_run(module: ir.Module, name: str, walk: ir.Function) -> None:
     refuse, fail, walked, ended, prepare, begin = (
         b.append_basic_block(name) for name in ("refuse", "fail", "walked", "ended", "prepare", "begin")
     )
-    taken = b.call(take, [block, feeds])
+    matching = b.call(take, [block, feeds])
     inputs = b.read(block, RunLayout.INPUT_COUNT)
-    b.cbranch(b.icmp_signed("==", taken, inputs), prepare, refuse)
+    b.cbranch(b.icmp_signed("==", matching, inputs), prepare, refuse)
 
     b.position_at_end(refuse)
-    b.call(release, [block, taken])
+    b.call(release, [block, matching])
     b.ret(b.reference(block, FunctionTable.NONE))
 
     b.position_at_end(prepare)
@@ -108,23 +108,23 @@ def _emit_take(module: ir.Module) -> ir.Function:
     block, feeds = b.args
     unlike, entry = b.append_basic_block("unlike"), b.block
     b.position_at_end(unlike)
-    taken = b.phi(I64)
-    b.ret(taken)
+    matching = b.phi(I64)
+    b.ret(matching)
 
     b.position_at_end(entry)
     count = b.read(block, RunLayout.INPUT_COUNT)
     rows, objects = b.read_address(block, RunLayout.INPUTS), b.read_address(block, RunLayout.OBJECTS)
     is_dict = b.icmp_signed("==", b.field(feeds, ObjectLayout.TYPE, PTR), b.object(block, FunctionTable.DICT_TYPE))
     nothing = I64(-1)
-    taken.add_incoming(nothing, b.block)
+    matching.add_incoming(nothing, b.block)
     b.require(is_dict, unlike)
     size = b.invoke(block, FunctionTable.DICT_SIZE, I64, [feeds])
-    taken.add_incoming(nothing, b.block)
+    matching.add_incoming(nothing, b.block)
     b.require(b.icmp_signed("==", size, count), unlike)
     with b.counted(I64(0), count, I64(1)) as index:
 
         def require(condition: ir.Value) -> None:
-            taken.add_incoming(index, b.block)
+            matching.add_incoming(index, b.block)
             b.require(condition, unlike)
 
         row = b.row(rows, index, InputLayout.WORDS)
