@@ -96,8 +96,11 @@ def _pipeline(_: Path) -> tuple[Answering, Callable[[Any], None]]:
     return Editable(Answers(ingot.convert(fitted), "pipeline.onnx"), "pipeline.onnx"), lambda _: None
 
 
-def _ten_thousand(_: Path) -> tuple[Answering, Callable[[Any], None]]:
-    """A deep transformer as an exporter writes it: 10,000 nodes, of which the names tell the modules."""
+def ten_thousand(*, differing: bool = False) -> Model:
+    """A deep transformer as an exporter writes it: 10,000 nodes, of which the names tell the modules.
+
+    Its 400 layers are equal, and drawn as one, unless they are `differing`.
+    """
     x = Value("tokens", TensorType(DType.FLOAT32, (1, 128, 64)))
     graph = Graph([x], name="deep")
     weight = graph.add_initializer("weight", np.zeros((64, 64), np.float32))
@@ -105,8 +108,14 @@ def _ten_thousand(_: Path) -> tuple[Answering, Callable[[Any], None]]:
     value = x
     for layer in range(400):
         value = _layer(graph, value, weight, f"/decoder/layers.{layer}")
+        if differing and value.producer is not None:
+            value.producer["number"] = layer  # it means nothing, and makes each layer another
     graph.outputs.append(graph.append(Node("LayerNormalization", [value, scale], ["hidden"], name="/norm")).output)
-    return Editable(Answers(Model(graph, 20), "deep.onnx"), "deep.onnx"), lambda _: None
+    return Model(graph, 20)
+
+
+def _ten_thousand(_: Path) -> tuple[Answering, Callable[[Any], None]]:
+    return Editable(Answers(ten_thousand(), "deep.onnx"), "deep.onnx"), lambda _: None
 
 
 def _layer(graph: Graph, x: Value, weight: Value, name: str) -> Value:

@@ -46,7 +46,6 @@ def open_page(chromium: Any) -> Iterator[Open]:
             *,
             url: str | None = None,
             source: str | None = None,
-            moves: bool = False,
             **options: Any,
         ) -> Any:
             if url is None:
@@ -54,7 +53,7 @@ def open_page(chromium: Any) -> Iterator[Open]:
                 url = stack.enter_context(Server(lambda: shown)).url
             page = chromium.new_page(viewport={"width": 1280, "height": 800}, reduced_motion="reduce", **options)
             stack.callback(page.close)
-            own = "http://127.0.0.1:" if moves else url.rpartition("/")[0]
+            own = url.rpartition("/")[0]
 
             def requested(request: Any) -> None:
                 if not request.url.startswith((own, "data:", "blob:")):

@@ -5,11 +5,8 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from ingot.errors import IngotError
-from ingot.format.load import load
 from ingot.view.answering import Answering, Json
 from ingot.view.answers import Answers
-from ingot.view.server import Server
 
 if TYPE_CHECKING:
     from ingot.view.editing.document import Document
@@ -34,9 +31,7 @@ class Editable:
         return self._of(path, _READS).get(path)
 
     def post(self, path: str, body: bytes) -> Json:
-        """As of `Answers`, and of `Document`; `open/NAME` shows another model in a page of its own."""
-        if path.startswith("open/"):
-            return _opened(path.removeprefix("open/"), body)
+        """As of `Answers`, and of `Document`."""
         return self._of(path, _CHANGES).post(path, body)
 
     def file(self, path: str) -> bytes:
@@ -52,18 +47,3 @@ class Editable:
 
                 self._document = Document(self._answers, self._source)
             return self._document
-
-
-def _opened(name: str, content: bytes) -> Json:
-    """The address of a page for the content of a file, or why it is refused; weights outside of it are missing."""
-    try:
-        if name.endswith(".onnxtxt"):
-            from ingot.ir.text import parse_model  # rarely needed, and not free to import
-
-            model = parse_model(content.decode("utf-8", "replace"))
-        else:
-            model = load(content, external="defer")
-    except IngotError as error:
-        return {"refused": str(error)}
-    page = Editable(Answers(model, name), name)
-    return {"url": Server(lambda: page).url}

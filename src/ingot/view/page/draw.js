@@ -294,7 +294,8 @@ export class Drawing {
         else trace(context, points, ox, oy);
         if (level.items[target].kind !== "port out" && !instance.inner.has(target)) arrows.push([ox + points[points.length - 2], oy + points[points.length - 1]]);
       }
-      if (scale > 0.5) sized.push(number);
+      const foot = top + now.heights[track.source]; // the text on a line stands below its source
+      if (scale > 0.5 && foot < view.bottom && foot + 30 > view.top) sized.push(number);
     }
     context.stroke();
     context.fillStyle = theme.line;

@@ -2,7 +2,6 @@
 // @ts-check
 import { App } from "./app.js";
 import { comparing } from "./compare.js";
-import { dropping } from "./drops.js";
 import { editing } from "./edit.js";
 import { announce, byId } from "./elements.js";
 import { listening } from "./input.js";
@@ -33,7 +32,6 @@ async function start() {
   mapping(app);
   searching(app);
   editing(app);
-  dropping();
   explaining(app);
   await comparing(app);
   await tooling(app);
