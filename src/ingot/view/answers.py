@@ -299,6 +299,11 @@ class Answers:
         array = _dense(tensor).numpy()
         return {**described(array), "colours": in_colour(array), "file": f"{name[-80:]}.npy"}
 
+    def _amounts(self) -> Json:
+        from ingot.view.amounts import amounts  # imports operators
+
+        return amounts(self.model, self.types())
+
     def _check(self) -> Json:
         if self._problems is None:
             from ingot.infer.check import check  # slow to import
@@ -320,9 +325,10 @@ _PATHS: dict[str, Callable[..., Json]] = {
     "value": Answers._value,
     "weight": Answers._weight,
     "check": Answers._check,
+    "amounts": Answers._amounts,
 }
 
-_OF_RUNS = ("state", "result", "profile", "explain", "amounts")
+_OF_RUNS = ("state", "result", "profile", "explain")
 """Paths whose answers need sessions; some take long, while others are answered."""
 
 

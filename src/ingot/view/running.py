@@ -61,10 +61,6 @@ class Running:
                 if self._profile is None:
                     raise NotThere("nothing was measured yet")
                 return self._profile
-            case "amounts", []:
-                from ingot.view.amounts import amounts  # imports operators
-
-                return amounts(self._answers.model, self._answers.types())
             case "explain", [leaf] if leaf.isdecimal():
                 return self._explain(int(leaf))
             case "result", [tab, *numbers] if len(numbers) in (2, 3) and all(map(str.isdecimal, numbers)):

@@ -11,7 +11,7 @@ import { showing } from "./panel.js";
 import { explaining, markProblems } from "./problems.js";
 import { Scene } from "./scene.js";
 import { searching } from "./search.js";
-import { tooling } from "./tooling.js";
+import { resuming, tooling } from "./tooling.js";
 import { get, within } from "./transport.js";
 
 async function start() {
@@ -34,13 +34,14 @@ async function start() {
   editing(app);
   explaining(app);
   await comparing(app);
-  await tooling(app);
+  tooling(app);
   showing(app);
   await linking(app);
   await scene.fetchTypes();
   app.redraw();
   if (!model.compared) markProblems(app).catch(() => {}); // the panel says what went wrong
   document.body.dataset.typed = "true";
+  await resuming(app);
 }
 
 /** @param {() => void} action */

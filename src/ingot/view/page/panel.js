@@ -50,7 +50,7 @@ function modelPart(app) {
   const problems = make("div", {}, make("p", { class: "faint" }, "checking …"));
   get("check").then((found) => problems.replaceChildren(...problemList(app, found))).catch((error) => problems.replaceChildren(make("p", { class: "faint" }, error.message)));
   const facts = table(summary.facts);
-  get("amounts").then((rows) => facts.append(...table(rows).childNodes)).catch(() => {}); // shapes do not tell them
+  app.scene.typed.then(() => get("amounts")).then((rows) => facts.append(...table(rows).childNodes)).catch(() => {}); // shapes do not tell them
   return [
     make("h1", {}, title),
     summary.doc ? make("p", { class: "faint" }, summary.doc) : make("span"),

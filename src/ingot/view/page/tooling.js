@@ -10,8 +10,10 @@ import { forgetRuns, resume, runModel, runs } from "./runs.js";
 import { has, isSaved } from "./transport.js";
 import { valueCard } from "./values.js";
 
-/** @param {import("./app.js").App} app */
-export async function tooling(app) {
+/** @typedef {import("./app.js").App} App */
+
+/** @param {App} app */
+export function tooling(app) {
   profiling(app);
   dropping(app);
   app.onTheme.push(() => applyMeasure(app));
@@ -33,6 +35,14 @@ export async function tooling(app) {
     setMeasure(app, null);
     resume(app).catch(() => {}); // the next run says what is wrong
   });
+}
+
+/**
+ * Show what this tab has done before the page was loaded again, or what a saved page was written for.
+ * @param {App} app
+ */
+export async function resuming(app) {
+  if (app.scene.model.compared) return;
   const state = await resume(app);
   if (state?.profiled || has("profile")) await resumeProfile(app, isSaved);
 }
