@@ -152,11 +152,11 @@ def _original(node: Node, operator: str, labels: Set[str]) -> Node:
     """
     at: Node | None = node
     for _ in range(_MOST_FOLDED):
-        if at is None or at.op_type == operator:
+        if at is None or at.applies(operator, domain=at.domain):
             break
         before = at.inputs[0].producer if at.inputs and at.inputs[0] is not None else None
         at = None if before is None or before.label in labels else before
-    return node if at is None or at.op_type != operator else at
+    return at if at is not None and at.applies(operator, domain=at.domain) else node
 
 
 def _family(scene: Scene, leaves: Iterable[int]) -> str:
