@@ -1,6 +1,8 @@
 // What the mouse, the wheel and the keys do.
 // @ts-check
 import { byId, make } from "./elements.js";
+import { hit } from "./hits.js";
+import { walk } from "./walk.js";
 
 /** @typedef {import("./app.js").App} App */
 
@@ -86,7 +88,7 @@ function pointing(app) {
       [lastX, lastY] = [event.offsetX, event.offsetY];
       return;
     }
-    const { spot, value } = app.at(event.offsetX, event.offsetY);
+    const { spot, value } = hit(app, event.offsetX, event.offsetY);
     canvas.style.cursor = spot || value !== null ? "pointer" : "grab";
     if (spot?.instance !== app.drawing.hovered?.instance || spot?.item !== app.drawing.hovered?.item) {
       app.drawing.hovered = spot;
@@ -96,7 +98,7 @@ function pointing(app) {
   canvas.addEventListener("pointerup", (event) => {
     isDown = false;
     if (moved > 4) return;
-    const { spot, isHeading, value, within } = app.at(event.offsetX, event.offsetY);
+    const { spot, isHeading, value, within } = hit(app, event.offsetX, event.offsetY);
     if (value !== null) return app.select({ kind: "value", value });
     if (!spot) return app.select({ kind: "model" });
     const { instance, item } = spot, width = instance.now.widths[item];
@@ -104,7 +106,7 @@ function pointing(app) {
     app.select({ kind: "item", instance, item });
   });
   canvas.addEventListener("dblclick", (event) => {
-    const { spot } = app.at(event.offsetX, event.offsetY);
+    const { spot } = hit(app, event.offsetX, event.offsetY);
     if (spot) app.toggle(spot.instance, spot.item);
     else app.zoom(1.6, event.offsetX, event.offsetY);
   });
@@ -128,10 +130,10 @@ function keyed(app, event) {
   /** @type {Record<string, () => void>} */
   const actions = {
     "/": () => byId("search").focus(),
-    ArrowUp: () => app.walk("up"),
-    ArrowDown: () => app.walk("down"),
-    ArrowLeft: () => app.walk("left"),
-    ArrowRight: () => app.walk("right"),
+    ArrowUp: () => walk(app, "up"),
+    ArrowDown: () => walk(app, "down"),
+    ArrowLeft: () => walk(app, "left"),
+    ArrowRight: () => walk(app, "right"),
     Enter: () => selection.kind === "item" && app.toggle(selection.instance, selection.item),
     "[": () => selection.kind === "item" && app.turn(selection.instance, selection.item, -1),
     "]": () => selection.kind === "item" && app.turn(selection.instance, selection.item, 1),
