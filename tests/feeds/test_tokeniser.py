@@ -96,6 +96,34 @@ def words(package: Any) -> tuple[Any, Any]:
     return tokenizer, package.trainers.WordLevelTrainer(special_tokens=["<unk>", "[MASK]"], vocab_size=40)
 
 
+def test_words_become_pieces() -> None:
+    vocab = {"[UNK]": 0, "un": 1, "##aff": 2, "##able": 3, "!": 4, "[CLS]": 5, "[SEP]": 6}
+    file = {
+        "model": {"type": "WordPiece", "vocab": vocab, "unk_token": "[UNK]"},
+        "normalizer": {"type": "BertNormalizer"},
+        "pre_tokenizer": {"type": "BertPreTokenizer"},
+        "post_processor": {"type": "BertProcessing", "cls": ["[CLS]", 5], "sep": ["[SEP]", 6]},
+        "added_tokens": [{"content": "[CLS]", "id": 5}],
+    }
+    encoded = read_tokeniser(json.dumps(file).encode()).encode("Unaffable! x[CLS]")
+    assert encoded.ids == (5, 1, 2, 3, 4, 0, 5, 6)
+
+
+def test_pairs_are_joined_in_the_order_of_merges() -> None:
+    vocab = {token: number for number, token in enumerate(["l", "o", "w", "e", "r", "lo", "low", "er", "Ġ", "Ġlow"])}
+    file = {
+        "model": {"type": "BPE", "vocab": vocab, "merges": ["l o", "lo w", "e r", ["Ġ", "low"]]},
+        "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False},
+    }
+    assert read_tokeniser(json.dumps(file).encode()).encode("lower low").ids == (6, 7, 9)
+
+
+def test_the_likeliest_pieces_are_chosen() -> None:
+    vocab = [["<unk>", 0.0], ["▁a", -2.0], ["▁", -3.0], ["a", -3.0], ["b", -3.0], ["ab", -1.0], ["▁ab", -9.0]]
+    file = {"model": {"type": "Unigram", "vocab": vocab, "unk_id": 0}, "pre_tokenizer": {"type": "Metaspace"}}
+    assert read_tokeniser(json.dumps(file).encode()).encode("ab a?").ids == (2, 5, 1, 0)
+
+
 @pytest.mark.parametrize("make", [bert, gpt2, llama3, t5, spaced, words])
 def test_tokens_are_those_of_the_package(make: Callable[[Any], tuple[Any, Any]]) -> None:
     theirs = trained(make)

@@ -89,10 +89,11 @@ class Shelf:
     def _open(self, batch: Batch) -> int:
         from ingot.view.answers import Answers  # imports numpy
         from ingot.view.any_model import load_any, main_file
+        from ingot.view.editable import Editable
 
         name = main_file(batch.names)
         try:
-            answers = Answers(load_any(Path(batch.folder.name, name)), name)
+            answers = Editable(Answers(load_any(Path(batch.folder.name, name)), name), name)
         except BaseException:
             batch.close()
             raise
