@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TypeAlias
 from urllib.parse import unquote
 
 from ingot.errors import IngotError
 from ingot.view.answering import Answering, NotThere
 from ingot.view.bundled import PAGE, bundle
 from ingot.view.http import PLAIN, Connection, Malformed, Request, Threads
+from ingot.view.shelf import Shelf
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; "
@@ -37,8 +40,13 @@ _GUARDS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+_NUMBER = re.compile(r"([1-9]\d{0,8})/")
+"""What the paths begin with of a model that was dropped onto the page."""
 _MOST_BYTES = 1 << 30
 """The body of a request, at most."""
+
+_Reply: TypeAlias = tuple[str, bytes, Mapping[str, str]]
+"""A kind of content, the content, and headers."""
 
 
 class Server:
@@ -49,7 +57,7 @@ class Server:
 
     def __init__(self, answers: Callable[[], Answering], *, port: int = 0, framed: bool = False) -> None:
         """OSError if the port is in use; 0 is any that is free."""
-        self.answers = answers
+        self.shelf = Shelf(answers)
         self.token = os.urandom(16).hex()
         self.policy = f"{POLICY}; frame-ancestors {_NOTEBOOKS if framed else _NOBODY}"
         self._http = _Http(("127.0.0.1", port), self)
@@ -76,6 +84,7 @@ class Server:
         """Serve no longer."""
         self._http.shutdown()
         self._http.server_close()
+        self.shelf.close()
 
     def __enter__(self) -> Server:
         return self
@@ -92,6 +101,8 @@ class _Http(Threads):
 
 class _Page(Connection):
     server: _Http
+    number = 0
+    """Of the model that is asked for."""
 
     def respond(self, request: Request) -> None:
         """Send a file of the page, or an answer."""
@@ -114,7 +125,10 @@ class _Page(Connection):
         if "origin" not in request.headers:
             raise Malformed("a request that computes something has an origin")
         body = self.body(request, _MOST_BYTES)
-        self._answered(lambda answers: (_JSON, _encoded(answers.post(path, body)), {}))
+        if path.startswith("open/"):
+            self._reply(lambda: (_JSON, _encoded(self.server.owner.shelf.post(path, body)), {}))
+        else:
+            self._answered(lambda answers: (_JSON, _encoded(answers.post(path, body)), {}))
 
     def _path(self, request: Request) -> str | None:
         """The path below the token; None if the request was refused."""
@@ -129,7 +143,9 @@ class _Page(Connection):
         if not slash:
             self._send(302, PLAIN, b"", {"Location": f"/{owner.token}/"})
             return None
-        return path
+        number = _NUMBER.match(path)
+        self.number = int(number[1]) if number else 0
+        return path[number.end() :] if number else path
 
     def _file(self, name: str) -> None:
         kind = _KINDS.get(Path(name).suffix)
@@ -140,14 +156,20 @@ class _Page(Connection):
         else:
             self._send(200, kind, file.read_bytes())
 
-    def _answered(self, answer: Callable[[Answering], tuple[str, bytes, Mapping[str, str]]]) -> None:
-        """Send what an answer returns; an error becomes a message that the page shows."""
+    def _answered(self, answer: Callable[[Answering], _Reply]) -> None:
+        """Send what the answers of the model return that the path is of."""
+        self._reply(lambda: answer(self.server.owner.shelf.answers(self.number)))
+
+    def _reply(self, reply: Callable[[], _Reply]) -> None:
+        """Send what a function returns; an error becomes a message that the page shows."""
         try:
-            kind, content, headers = answer(self.server.owner.answers())
+            kind, content, headers = reply()
         except NotThere as error:
             self._send(404, _JSON, _encoded({"error": error.message}))
-        except (IngotError, OSError, MemoryError, RecursionError, ValueError) as error:
-            self._send(500, _JSON, _encoded({"error": str(error) or type(error).__name__}))
+        except IngotError as error:
+            self._send(500, _JSON, _encoded({"error": str(error)}))
+        except Exception as error:  # whatever a broken model does to us, the page says it
+            self._send(500, _JSON, _encoded({"error": f"{type(error).__name__}: {error}"}))
         else:
             self._send(200, kind, content, headers)
 

@@ -39,6 +39,10 @@ export class App {
     this.onSelect = [];
     /** @type {(() => void)[]} */
     this.onFrame = [];
+    /** @type {(() => void)[]} */
+    this.onTheme = [];
+    /** @type {(() => void)[]} called when another scene is shown */
+    this.onReplace = [];
     /** @type {((selection: Selection) => Promise<Node[]>)[]} what else the panel shows of a selection, above the rest */
     this.panelParts = [];
     this.isPending = false;
@@ -66,6 +70,7 @@ export class App {
     this.drawing.followed = new Set();
     reflow(this.root);
     advance(this.root, 1);
+    for (const listener of this.onReplace) listener();
   }
 
   /**

@@ -9,7 +9,7 @@ import { walk } from "./walk.js";
 const KEYS = [
   ["/", "search"], ["↑ ↓", "to what computes the input, or reads the output"], ["← →", "to the neighbour"], ["Enter", "open or close the selected group"],
   ["[  ]", "the one before or after, of equal parts"], ["F", "fit the picture"], ["+ −", "zoom"], ["E", "open all"], ["C", "close all"], ["Esc", "select the model"],
-  ["Alt ← →", "back and forward"], ["M", "edit"], ["Ctrl Z  Ctrl Y", "undo and redo an edit"], ["D", "light or dark"], ["P", "panel"], ["?", "this list"],
+  ["Alt ← →", "back and forward"], ["M", "edit"], ["Ctrl Z  Ctrl Y", "undo and redo an edit"], ["R", "run the model"], ["T", "time it: what each node costs"], ["D", "light or dark"], ["P", "panel"], ["?", "this list"],
 ];
 
 /** @type {App} whose picture keys and buttons act on */
@@ -67,6 +67,7 @@ export function dress(app, theme) {
     swatch.style.background = family[theme];
     return make("span", {}, swatch, family.name);
   }));
+  for (const listener of app.onTheme) listener();
   app.redraw();
 }
 
@@ -117,7 +118,7 @@ function pointing(app) {
  */
 function keyed(app, event) {
   const target = /** @type {HTMLElement} */ (event.target);
-  if (["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName) || event.ctrlKey || event.metaKey) return;
+  if (["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName) || document.querySelector("dialog[open]") || event.ctrlKey || event.metaKey) return;
   if (event.altKey) {
     if (event.key === "ArrowLeft") history.back();
     else if (event.key === "ArrowRight") history.forward();
@@ -145,6 +146,8 @@ function keyed(app, event) {
     Escape: () => app.select({ kind: "model" }),
     d: () => byId("theme").click(),
     m: () => byId("edit").click(),
+    r: () => byId("run").click(),
+    t: () => byId("profile").click(),
     p: () => document.body.classList.toggle("no-panel"),
     "?": () => help(),
   };

@@ -11,6 +11,7 @@ import { showing } from "./panel.js";
 import { explaining, markProblems } from "./problems.js";
 import { Scene } from "./scene.js";
 import { searching } from "./search.js";
+import { resuming, tooling } from "./tooling.js";
 import { get, within } from "./transport.js";
 
 async function start() {
@@ -33,12 +34,14 @@ async function start() {
   editing(app);
   explaining(app);
   await comparing(app);
+  tooling(app);
   showing(app);
   await linking(app);
   await scene.fetchTypes();
   app.redraw();
   if (!model.compared) markProblems(app).catch(() => {}); // the panel says what went wrong
   document.body.dataset.typed = "true";
+  await resuming(app);
 }
 
 /** @param {() => void} action */

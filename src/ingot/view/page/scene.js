@@ -18,6 +18,10 @@ export class Scene {
   constructor(model, prefix = "") {
     this.model = model;
     this.prefix = prefix;
+    /** @type {() => void} */
+    this.settleTypes = () => {};
+    /** @type {Promise<void>} settled once the types of all values are known */
+    this.typed = new Promise((resolve) => (this.settleTypes = resolve));
     /** @type {Map<number, Level>} */
     this.levels = new Map();
     /** @type {Map<number, string>} */
@@ -54,6 +58,7 @@ export class Scene {
   /** Fetch the types of all values that are known here. */
   async fetchTypes() {
     for (const [value, type] of Object.entries(await get("types", this.prefix))) this.types.set(Number(value), type);
+    this.settleTypes();
   }
 
   /** The names of all nodes, their operators and levels. */
