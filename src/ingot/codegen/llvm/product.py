@@ -39,7 +39,7 @@ from ingot.loops.ir import (
     widened,
 )
 from ingot.schedule.tile import heights
-from ingot.schedule.work import CONTRACTION_GRAIN, LEAST_TILES, ROWS_HIDING_A_READ
+from ingot.schedule.work import CONTRACTION_GRAIN, LEAST_TILES, PIECES_PER_THREAD, ROWS_HIDING_A_READ
 
 SUM = "sum"
 """The local that holds a sum in the epilogue of a product without groups."""
@@ -71,7 +71,8 @@ def _share(b: Builder, sharing: Sharing, product: Contraction) -> Share:
         return Share(b.sdiv(size(depth * ROWS_HIDING_A_READ), I64(CONTRACTION_GRAIN)), stacks)
     if product.codes is not None and product.codes.dot is not None:  # every piece rounds all rows
         few = b.icmp_signed("<=", tiles, I64(1))
-        return Share(work, b.select(few, stacks, smaller(b, stacks, threads)))
+        most = b.select(few, b.mul(threads, I64(PIECES_PER_THREAD)), threads)
+        return Share(work, smaller(b, stacks, most))
     if not product.packed or product.unpacks:
         wanted = up(b, b.mul(threads, I64(2)), larger(b, stacks, I64(1)))
         tiles = larger(b, smaller(b, b.sdiv(tiles, I64(LEAST_TILES)), wanted), I64(1))
@@ -142,7 +143,7 @@ class _Emitter:
         return self.loops.scalar(self.product.number)
 
     def _part(self, stacks: ir.Value, tiles: ir.Value) -> tuple[ir.Value, ir.Value]:
-        """The tiles of a piece, counted through all column panels; if it packs or unpacks, whole panels as far as possible."""
+        """The tiles of a piece, counted through all panels; if it packs or unpacks, whole panels as far as possible."""
         b, piece, pieces = self.b, self.frame.piece, self.frame.pieces
         if self.product.packed and not self.product.unpacks:
             return part_of(b, b.mul(stacks, tiles), piece, pieces)
