@@ -335,6 +335,11 @@ class Contraction:
         return extent(self.k[:-1]) * -(-self.k[-1].extent // self.terms) + starts
 
     @property
+    def unpacks(self) -> bool:
+        """Whether panels in codes are unpacked, for more rows than a tile has, into scratch memory."""
+        return self.codes is not None and self.codes.dot is None and bool(self.scratch)
+
+    @property
     def byte_line(self) -> Dim:
         """The bytes of a row that is rounded to bytes: as many as are rounded at once, some times."""
         assert self.codes is not None

@@ -52,7 +52,7 @@ from ingot.loops.ir import (
     widened,
 )
 from ingot.schedule.tile import heights
-from ingot.schedule.work import CONTRACTION_GRAIN, LEAST_TILES, ROWS_HIDING_A_READ
+from ingot.schedule.work import CONTRACTION_GRAIN, LEAST_TILES, PIECES_PER_THREAD, ROWS_HIDING_A_READ
 
 SUM = "sum"
 """The local that holds a sum in the epilogue of a product without groups."""
@@ -69,7 +69,10 @@ def emit_rows(b: Builder, frame: Frame, product: Contraction, low: ir.Value, hig
 
 
 def _share(b: Builder, sharing: Sharing, product: Contraction) -> Share:
-    """How a contraction is divided: by tiles; if it packs, by column panels, and by tiles only if these are few."""
+    """How a contraction is divided: by tiles; if it packs, by column panels, and by tiles only if these are few.
+
+    One that unpacks does as one that packs: every piece of a panel would unpack it again.
+    """
     assert product.tile is not None
     size, threads = sharing.size, sharing.threads
     depth = extent(product.batch) * extent(product.n) * extent(product.k) * product.groups
@@ -81,8 +84,9 @@ def _share(b: Builder, sharing: Sharing, product: Contraction) -> Share:
         return Share(b.sdiv(size(depth * ROWS_HIDING_A_READ), I64(CONTRACTION_GRAIN)), stacks)
     if product.codes is not None and product.codes.dot is not None:  # every piece rounds all rows
         few = b.icmp_signed("<=", tiles, I64(1))
-        return Share(work, b.select(few, stacks, smaller(b, stacks, threads)))
-    if not product.packed:
+        most = b.select(few, b.mul(threads, I64(PIECES_PER_THREAD)), threads)
+        return Share(work, smaller(b, stacks, most))
+    if not product.packed or product.unpacks:
         wanted = up(b, b.mul(threads, I64(2)), larger(b, stacks, I64(1)))
         tiles = larger(b, smaller(b, b.sdiv(tiles, I64(LEAST_TILES)), wanted), I64(1))
     return Share(work, b.mul(stacks, tiles))
@@ -152,9 +156,9 @@ class _Emitter:
         return self.loops.scalar(self.product.number)
 
     def _part(self, stacks: ir.Value, tiles: ir.Value) -> tuple[ir.Value, ir.Value]:
-        """The tiles of a piece, counted through all column panels; if it packs, whole panels as far as possible."""
+        """The tiles of a piece, counted through all panels; if it packs or unpacks, whole panels as far as possible."""
         b, piece, pieces = self.b, self.frame.piece, self.frame.pieces
-        if self.product.packed:
+        if self.product.packed and not self.product.unpacks:
             return part_of(b, b.mul(stacks, tiles), piece, pieces)
         times = up(b, pieces, larger(b, stacks, I64(1)))
         first, last = part_of(b, b.mul(stacks, times), piece, pieces)
@@ -277,7 +281,7 @@ class _Emitter:
         depth = self.frame.size(self.depth)
         start = b.mul(stack, panel_bytes(self.loops, codes, self.tile, depth))
         packed = b.gep(self.frame.buffers[product.rhs.buffer], [start], source_etype=I8)
-        if not product.scratch or codes.dot is not None:
+        if not product.unpacks:
             return lambda row, rows: self._sum(row, rows, packed, codes)
         (buffer,) = product.scratch
         own = b.mul(self.frame.thread, self.frame.size(self.depth * self.tile.columns))
