@@ -333,3 +333,14 @@ def test_pads_to_a_multiple_are_known_to_add() -> None:
     assert y.shape == (2, 16)
     assert session.compiled is not None
     assert len(session.compiled.plan.segments) == 1
+
+
+@pytest.mark.parametrize("mode", ["reflect", "edge", "wrap"])
+def test_long_rows_are_padded_by_their_own_elements(mode: str) -> None:
+    x = np.arange(3 * 40, dtype=np.float32).reshape(3, 40)
+    constant = "int64[4] pads = {1, 3, 2, 5}"
+    runs(f'g (float[3, 40] x) => (y) <{constant}> {{ y = Pad <mode = "{mode}"> (x, pads) }}', {"x": x})
+    runs(
+        f'g (float[3, 40] x, int64[4] pads) => (y) {{ y = Pad <mode = "{mode}"> (x, pads) }}',
+        *({"x": x, "pads": ints(*pads)} for pads in [(1, 3, 2, 5), (0, 0, 0, 0), (0, -2, 1, 39), (2, 39, 0, 0)]),
+    )

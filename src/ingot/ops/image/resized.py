@@ -205,7 +205,7 @@ def _picked(
             at = prim.iota((axis.size,), 0) / factor if is_repeated else prim.constant(_narrow(pixels))
         else:
             at = nearest(axis, coordinates, rounding)
-            at = at if is_counted(axis, coordinates, rounding) else stored([at, at])[0]
+            at = at if is_counted(axis, coordinates, rounding) else stored([at])[0]
         places[axis.axis] = along(at, x.rank - axis.axis - 1)
     in_range = all(isinstance(axis, Axis) or axis.has_pixels for axis in plan)
     return prim.gather(x, places, shape, in_range=in_range) if plan else x

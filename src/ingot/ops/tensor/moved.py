@@ -74,7 +74,8 @@ def along(place: prim.Tensor, behind: int) -> prim.Tensor:
 
 def stored(tensors: Sequence[prim.Tensor]) -> list[prim.Tensor]:
     """The same tensors, of one shape, as parts of one that is stored: what reads them does not compute them again."""
-    whole, shape = prim.concat(list(tensors), 0), tensors[0].shape
+    shape = tensors[0].shape
+    whole = prim.concat([*tensors, *tensors[: 1 if len(tensors) == 1 else 0]], 0)  # what is joined is stored
     starts = [(place * shape[0], *(0,) * (len(shape) - 1)) for place in range(len(tensors))]
     return [prim.slice_(whole, start, shape, in_range=True) for start in starts]
 
