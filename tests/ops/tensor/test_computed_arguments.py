@@ -344,3 +344,22 @@ def test_long_rows_are_padded_by_their_own_elements(mode: str) -> None:
         f'g (float[3, 40] x, int64[4] pads) => (y) {{ y = Pad <mode = "{mode}"> (x, pads) }}',
         *({"x": x, "pads": ints(*pads)} for pads in [(1, 3, 2, 5), (0, 0, 0, 0), (0, -2, 1, 39), (2, 39, 0, 0)]),
     )
+
+
+def test_a_slice_by_computed_steps_takes_whole_rows_where_they_are_one() -> None:
+    x = np.arange(3 * 40, dtype=np.float32).reshape(3, 40)
+    graph = (
+        "g (float[3, 40] x, int64[2] a, int64[2] b, int64[2] axes, int64[2] by) => (y)"
+        " { y = Slice (x, a, b, axes, by) }"
+    )
+    cases = [
+        ((0, 3), (3, 38), (1, 1)),
+        ((2, 35), (-9, 1), (-1, 1)),
+        ((0, 39), (3, -99), (2, -3)),
+        ((0, 5), (3, 5), (1, 1)),
+    ]
+    runs(graph, *({"x": x, "a": ints(*a), "b": ints(*b), "axes": ints(0, 1), "by": ints(*by)} for a, b, by in cases))
+    session = ingot.Session(ingot.parse_model(f"{HEADER} {graph}"), providers=("cpu", "reference"), fallback=False)
+    assert session.compiled is not None
+    steps = [type(step).__name__ for step in session.compiled.scheduled.steps]
+    assert "BranchStep" in steps
