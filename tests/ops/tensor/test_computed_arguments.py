@@ -363,3 +363,22 @@ def test_a_slice_by_computed_steps_takes_whole_rows_where_they_are_one() -> None
     assert session.compiled is not None
     steps = [type(step).__name__ for step in session.compiled.scheduled.steps]
     assert "BranchStep" in steps
+
+
+def test_a_slice_that_may_count_from_either_end_is_machine_code() -> None:
+    """From `k - 1` to `2*k - 1`, as models with relative positions have it: from the end where `k` is zero."""
+    model = ingot.parse_model(f"""{HEADER} g (float[n, m] x, float[k] e) => (z)
+    <int64[1] one = {{1}}, int64[1] two = {{2}}> {{
+        size = Shape <start = 0, end = 1> (e)
+        start = Sub (size, one)
+        twice = Mul (size, two)
+        end = Sub (twice, one)
+        z = Slice (x, start, end, one)
+    }}""")
+    session = ingot.Session(model, providers=("cpu", "reference"), fallback=False)
+    assert session.compiled is not None
+    assert not session.compiled.program.calls
+    x = np.arange(18, dtype=np.float32).reshape(2, 9)
+    for size in (0, 1, 3, 5, 3):
+        (z,) = session.run(None, {"x": x, "e": np.zeros(size, np.float32)})
+        assert z.tolist() == x[:, size - 1 : 2 * size - 1].tolist()
