@@ -44,7 +44,7 @@ from ingot.prim.tensor import (
 )
 from ingot.prim.walk import sizes_of
 
-_MADE_ELSEWHERE = (Parameter, Constant, CallResult, RegionResult, Reshape)
+_NOT_OF_KERNELS = (Parameter, Constant, CallResult, RegionResult, Reshape)
 """Tensors that no kernel writes, or not as a whole: their memory is not that of another."""
 
 
@@ -207,7 +207,7 @@ class _Deciding:
     def _is_stored_alike(self, tensor: Reshape) -> bool:
         """Store what a result is a reshape of, if it is stored; whether its memory can be that of the result."""
         source = tensor.x
-        if source not in self.stored or not self._is_same_memory(tensor) or isinstance(source, _MADE_ELSEWHERE):
+        if source not in self.stored or not self._is_same_memory(tensor) or isinstance(source, _NOT_OF_KERNELS):
             return False
         if self.uses.placements[source] != self.uses.placements[tensor] or source in self.choice.states:
             return False

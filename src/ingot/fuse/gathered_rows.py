@@ -25,7 +25,7 @@ def gathered_rows(uses: Uses) -> Iterator[Tensor]:
 def _is_read_much(tensor: Permute, uses: Uses) -> bool:
     """Whether nothing but rows is read of a tensor, and at least as much as there is of it.
 
-    Where sizes are not known, that is taken to be so if rows are gathered several times.
+    Where sizes are not known, it is assumed if rows are gathered several times.
     """
     readers = uses.readers_of(tensor)
     gathers = [reader for reader in readers if isinstance(reader, Gather) and _takes_rows(reader)]
@@ -34,14 +34,14 @@ def _is_read_much(tensor: Permute, uses: Uses) -> bool:
     if not gathers or len(gathers) < len(readers):
         return False
     whole: Dim = count(tensor.shape)
-    taken: Dim = sum((count(gather.shape) for gather in gathers), 0)
-    if isinstance(whole, int) and isinstance(taken, int):
-        return taken >= whole
+    elements: Dim = sum((count(gather.shape) for gather in gathers), 0)
+    if isinstance(whole, int) and isinstance(elements, int):
+        return elements >= whole
     return len(gathers) > 1
 
 
 def _takes_rows(gather: Gather) -> bool:
-    """Whether the last axis is taken as it is, and is the last one of the result too."""
+    """Whether the last axis is gathered whole, and is the last one of the result too."""
     size = gather.shape[-1]
     return gather.places[-1] == gather.rank - 1 and not (isinstance(size, int) and size < _SHORT)
 

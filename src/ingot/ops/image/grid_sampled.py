@@ -65,16 +65,16 @@ def _sampled(x: prim.Tensor, axes: Sequence[_Samples], steps: Sequence[int], sha
     around = list(product(steps, repeat=len(axes)))
     pixels = [dict(zip(steps, stored([axis.pixels(step) for step in steps]), strict=True)) for axis in axes]
     gathered = [
-        prim.gather(x, [0, *(at[step] for at, step in zip(pixels, taken, strict=True)), x.rank - 1], shape)
-        for taken in around
+        prim.gather(x, [0, *(at[step] for at, step in zip(pixels, offsets, strict=True)), x.rank - 1], shape)
+        for offsets in around
     ]
-    inside = [_all(axes, taken) for taken in around]
+    inside = [_all(axes, offsets) for offsets in around]
     if inside[0] is not None:
         flags = stored([flag for flag in inside if flag is not None])
         gathered = [prim.where(flag, pixel, 0) for flag, pixel in zip(flags, gathered, strict=True)]
     if len(around) == 1:
         return gathered[0]
-    weights = stored([prim.cast(_weight(axes, taken), x.dtype) for taken in around])
+    weights = stored([prim.cast(_weight(axes, offsets), x.dtype) for offsets in around])
     return reduce(operator.add, (pixel * weight for pixel, weight in zip(gathered, weights, strict=True)))
 
 
