@@ -18,7 +18,7 @@ from ingot.fuse.verify import faults, verify
 from ingot.ir.node import Node
 from ingot.loops.digest import digest
 from ingot.loops.ir import kernels_in
-from ingot.prim import apply, cast, concat, contract, iota, permute, reduce_, reshape, scan
+from ingot.prim import apply, cast, concat, contract, gather, iota, permute, reduce_, reshape, scan
 from ingot.prim.make_region import branch, repeat
 from ingot.prim.tensor import Call, CallResult, Tensor
 
@@ -204,3 +204,21 @@ def test_debugging_verifies(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INGOT_DEBUG", "1")
     with pytest.raises(CompileError, match="a result, Map, is not stored"):
         fuse([X], LIMITS)
+
+
+def test_a_transposed_tensor_is_stored_where_much_of_its_rows_is_gathered() -> None:
+    image, places = permute(parameter("x", 16, 20), (1, 0)), parameter("at", 40, 1, dtype=DType.INT64)
+    rows = gather(image, [places, 1], (40, 16))
+    assert image in {store.tensor for store in stores_in(decided([apply("exp", rows)]).steps)}
+    few = gather(image, [parameter("at", 4, 1, dtype=DType.INT64), 1], (4, 16))
+    assert image not in {store.tensor for store in stores_in(decided([apply("exp", few)]).steps)}
+    narrow = permute(parameter("x", 3, 20), (1, 0))
+    short = gather(narrow, [places, 1], (40, 3))
+    assert narrow not in {store.tensor for store in stores_in(decided([apply("exp", short)]).steps)}
+
+
+def test_what_is_computed_of_gathered_rows_is_stored_before_it_is_transposed() -> None:
+    image, places = permute(parameter("x", 16, 20), (1, 0)), parameter("at", 40, 1, dtype=DType.INT64)
+    rows = apply("exp", gather(image, [places, 1], (40, 16)))
+    stored = {store.tensor for store in stores_in(decided([permute(rows, (1, 0))]).steps)}
+    assert rows in stored

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pytest
+
 from fuse.programs import N, parameter, weights
 from ingot.prim import apply, contract, pad, permute, reduce_, scan, window
+from lower.machine import runs
 from schedule.scheduled_programs import schedules_to
 
 
@@ -56,13 +60,40 @@ def test_long_rows_are_reduced_in_several_columns_at_a_time() -> None:
         [reduce_("add", parameter("x", 40, 512), (0,))],
         """
 kernel k1(x: float32[20480], k1_out: float32[512])
-  for i1s < 64 vector:
-    for i1t < 8 jam:
-      r0 = 0.0
-      for j0 < 40:
-        r0 += x[j0*512 + i1s + i1t*64]
-      k1_out[i1s + i1t*64] = r0
+  for i1s < 8 parallel:
+    for i1 < 8 vector:
+      for i1t < 8 jam:
+        r0 = 0.0
+        for j0 < 40:
+          r0 += x[j0*512 + i1s*64 + i1t*8 + i1]
+        k1_out[i1s*64 + i1t*8 + i1] = r0
 """,
+    )
+
+
+def test_running_totals_of_long_rows_are_of_several_columns_at_a_time() -> None:
+    schedules_to(
+        [scan("add", parameter("x", 40, 512), 0)],
+        """
+kernel k1(x: float32[20480], k1_out: float32[20480])
+  for i1s < 8 parallel:
+    for i1 < 8 vector:
+      for i1t < 8 jam:
+        total = 0.0
+        for i0 < 40:
+          total += x[i0*512 + i1s*64 + i1t*8 + i1]
+          k1_out[i0*512 + i1s*64 + i1t*8 + i1] = total
+""",
+    )
+
+
+@pytest.mark.parametrize("dtype", ["float", "double", "int64", "int32"])
+def test_columns_are_summed_as_the_reference_sums_them(dtype: str) -> None:
+    x = np.random.default_rng(1).integers(-9, 9, (11, 512)).astype({"float": "f4", "double": "f8"}.get(dtype, dtype))
+    runs(
+        f"g ({dtype}[11, 512] x) => (y, z, m) <int64 zero = {{0}}, int64[1] zeros = {{0}}>"
+        " { y = CumSum <reverse = 1> (x, zero) z = ReduceSum (x, zeros) m = ReduceMax (x, zeros) }",
+        {"x": x},
     )
 
 

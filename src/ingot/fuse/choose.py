@@ -13,6 +13,7 @@ from ingot.dtypes import DType
 from ingot.fuse.attention_match import AttentionMatch, attention_in
 from ingot.fuse.contraction import is_constant
 from ingot.fuse.epilogue import Epilogues, column_axes
+from ingot.fuse.gathered_rows import gathered_rows
 from ingot.fuse.limits import FusionLimits
 from ingot.fuse.long_expression import cuts, nested_gathers
 from ingot.fuse.uses import External, Uses, is_moving, is_spread
@@ -49,6 +50,7 @@ DESCENT = "votes of trees are stored"
 ORDER = "places in order are stored"
 SUPPRESSION = "boxes that are kept are stored"
 SCATTER = "what is written at computed places is stored"
+GATHERED_ROWS = "rows of it are gathered"
 BRANCHED = "a branch is by it"
 LOOP_BEGIN = "a loop begins with it"
 LOOP_STATE = "the next run of the loop reads it"
@@ -104,6 +106,9 @@ def choose(uses: Uses, limits: FusionLimits) -> Choice:
             alone = _stored_alone(tensor, stored, limits)
             if alone is not None:
                 stored.setdefault(tensor, alone)
+    for tensor in gathered_rows(uses):
+        stored.setdefault(tensor, GATHERED_ROWS)
+        in_order.add(tensor)
     for tensor in nested_gathers(uses, stored, inside, limits.inlined // _OF_A_GATHER):
         stored.setdefault(tensor, LONG_EXPRESSION)
     for tensor in cuts(uses, stored, inside, limits.inlined):

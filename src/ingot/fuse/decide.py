@@ -44,6 +44,9 @@ from ingot.prim.tensor import (
 )
 from ingot.prim.walk import sizes_of
 
+_NOT_OF_KERNELS = (Parameter, Constant, CallResult, RegionResult, Reshape)
+"""Tensors that no kernel writes, or not as a whole: their memory is not that of another."""
+
 
 def decide(results: Sequence[Tensor], limits: FusionLimits, prefix: str = "") -> Decision:
     """How `results` are computed, each stored in the order of its axes; names of steps begin with `prefix`."""
@@ -202,9 +205,9 @@ class _Deciding:
         return not moves and tensor in results and source not in results and not others
 
     def _is_stored_alike(self, tensor: Reshape) -> bool:
-        """Store the contraction that a result is a reshape of; whether its memory can be that of the result."""
+        """Store what a result is a reshape of, if it is stored; whether its memory can be that of the result."""
         source = tensor.x
-        if source not in self.chains or source not in self.stored or not self._is_same_memory(tensor):
+        if source not in self.stored or not self._is_same_memory(tensor) or isinstance(source, _NOT_OF_KERNELS):
             return False
         if self.uses.placements[source] != self.uses.placements[tensor] or source in self.choice.states:
             return False

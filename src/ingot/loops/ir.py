@@ -92,7 +92,7 @@ class Local:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Position:
-    """An index as an int64 value."""
+    """An index as an int64 value, or as an int32 where it is known to be one."""
 
     index: Index
     dtype: DType = DType.INT64

@@ -218,7 +218,7 @@ class Parameters:
             case RuntimeScalar() | Local():
                 return value
             case Position():
-                return Position(self._index(value.index, "position", _WINDOW))
+                return Position(self._index(value.index, "position", _WINDOW), value.dtype)
             case Load():
                 index = self._index(value.index, self._layout(value.buffer, value.index), picked=True)
                 where = self._inside(value.where, value.buffer)

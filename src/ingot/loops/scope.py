@@ -164,7 +164,8 @@ class Scope:
                 case CheckedIndex():
                     self._same_dtype("a checked index", DType.INT64, node.dtype, node.value.dtype)
                 case Position():
-                    self._same_dtype("a position", DType.INT64, node.dtype)
+                    if node.dtype is not DType.INT32:
+                        self._same_dtype("a position", DType.INT64, node.dtype)
                 case Literal() | RuntimeScalar() | Inside():
                     pass
         return frozenset(depends)

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 
 from ingot.loops.ir import LANES_APART, For, Index, Kind, Let, Nest, Scalar, Stage, Statement, Store, Var
 from ingot.loops.near import near_places
-from ingot.loops.rewrite import Reindexed, indices, joined, joins
+from ingot.loops.rewrite import indices, joined, joins
 from ingot.schedule.blocked_sums import in_blocks
+from ingot.schedule.columns import in_columns
 from ingot.schedule.interleave import interleaved
 from ingot.schedule.interleave_chains import interleave_chains
 from ingot.schedule.jam import jam_of
+from ingot.schedule.narrow_positions import narrow_positions
 from ingot.schedule.repeat import repeated
 from ingot.schedule.reuse_costly import reuse_costly
 from ingot.schedule.target import Target
@@ -31,19 +33,13 @@ _ROW = 4
 _FLOAT = 4
 """Bytes of a float32, which most rows are of."""
 
-_COLUMNS = 8
-"""Columns of rows that are reduced at the same time."""
-
-_LONG_ROW = 1024
-"""Bytes of a row from which on that pays."""
-
 _OFTEN = 4
 """How much more what is done for each element of a row counts than what is done once a row."""
 
 
 def schedule_nest(nest: Nest, target: Target) -> tuple[Statement, ...]:
     """The loops of a nest: the rows parallel, and the axis along which most is contiguous vectorised."""
-    nest = collapse(nest)
+    nest = narrow_positions(collapse(nest))
     blocks = turned(nest, target) or interleaved(nest, target) or repeated(nest, target)
     if blocks is not None:
         return _shared(blocks.rows, blocks.statements)
@@ -64,35 +60,15 @@ def _across(nest: Nest, across: Var, target: Target) -> tuple[Statement, ...]:
     rows = [row for row in nest.rows if row is not across]
     split = jam_of(nest, across, target.registers)
     if split is None:
-        return _shared(rows, (_in_columns(nest, across, body, target) or For(across, body, Kind.VECTOR),))
+        is_reduced = any(stage.inner for stage in nest.stages) and not rows
+        columns = in_columns(across, body, target) if is_reduced else None
+        return _shared(rows, (columns or For(across, body, Kind.VECTOR),))
     jammed: tuple[Statement, ...] = (For(across, split.jammed(body), Kind.VECTOR),)
     if split.rest is None:
         return _shared([*rows[:-1], *([] if split.steps is None else [split.steps])], jammed)
     assert split.steps is not None
     alone = For(split.rest, (For(across, split.alone(body), Kind.VECTOR),))
     return _shared(rows[:-1], (For(split.steps, jammed), alone))
-
-
-def _in_columns(nest: Nest, across: Var, body: tuple[Statement, ...], target: Target) -> For | None:
-    """The loop along rows that are reduced one by one, several columns of them at a time.
-
-    A step to the next row is to another page of memory, or to the same few places of a cache: with several columns
-    there are fewer of them.
-    """
-    length = across.extent
-    if not isinstance(length, int) or length % (_COLUMNS * target.lanes(_FLOAT)) or length * _FLOAT < _LONG_ROW:
-        return None
-    if not any(stage.inner for stage in nest.stages) or len(nest.rows) > 1:
-        return None
-    step, place = Var(f"{across.name}s", length // _COLUMNS), Var(f"{across.name}t", _COLUMNS)
-
-    def change(index: Index) -> Index:
-        terms = tuple(item for item in index.terms if item[0] is not across)
-        own = Index(((step, 1), (place, length // _COLUMNS)))
-        return Index(terms, index.offset) + own.times(index.factor(across))
-
-    jammed = tuple(map(Reindexed(change).statement, body))
-    return For(step, (For(place, jammed, Kind.JAM),), Kind.VECTOR)
 
 
 def _shared(rows: Sequence[Var], loops: tuple[Statement, ...]) -> tuple[Statement, ...]:

@@ -129,7 +129,7 @@ def _schedule(nest: KernelNest, name: str, target: Target) -> KernelNest:
         case Winograd() | Recurrence():
             raise AssertionError("fusion leaves the choice of an algorithm to the schedule")
         case _:
-            return schedule_statements(nest)
+            return schedule_statements(nest, target)
 
 
 def _winograd(kernel: Kernel, constants: dict[Buffer, ConstantMemory], target: Target) -> tuple[Kernel] | None:

@@ -240,6 +240,12 @@ def test_blocks_are_put_back_and_summed() -> None:
     agree(graph, RTOL, ATOL, x=floats(2, 12, 6))
 
 
+def test_blocks_one_apart_are_added() -> None:
+    graph = """g (float[N, 12, 16] x) => (y) <int64[2] i = {4, 5}, int64[2] b = {2, 3}>
+    { y = Col2Im <dilations = [2, 1], pads = [1, 0, 1, 1]> (x, i, b) }"""
+    agree(graph, RTOL, ATOL, x=floats(2, 12, 16))
+
+
 def test_elements_go_back_to_where_they_were_taken_from() -> None:
     graph = """g (float[N, 2, 6, 4] x) => (z) <int64[4] s = {2, 2, 7, 4}>
     { y, i = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (x)

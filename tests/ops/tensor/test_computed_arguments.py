@@ -335,6 +335,36 @@ def test_pads_to_a_multiple_are_known_to_add() -> None:
     assert len(session.compiled.plan.segments) == 1
 
 
+@pytest.mark.parametrize("mode", ["reflect", "edge", "wrap"])
+def test_long_rows_are_padded_by_their_own_elements(mode: str) -> None:
+    x = np.arange(3 * 40, dtype=np.float32).reshape(3, 40)
+    constant = "int64[4] pads = {1, 3, 2, 5}"
+    runs(f'g (float[3, 40] x) => (y) <{constant}> {{ y = Pad <mode = "{mode}"> (x, pads) }}', {"x": x})
+    runs(
+        f'g (float[3, 40] x, int64[4] pads) => (y) {{ y = Pad <mode = "{mode}"> (x, pads) }}',
+        *({"x": x, "pads": ints(*pads)} for pads in [(1, 3, 2, 5), (0, 0, 0, 0), (0, -2, 1, 39), (2, 39, 0, 0)]),
+    )
+
+
+def test_a_slice_by_computed_steps_takes_whole_rows_where_they_are_one() -> None:
+    x = np.arange(3 * 40, dtype=np.float32).reshape(3, 40)
+    graph = (
+        "g (float[3, 40] x, int64[2] a, int64[2] b, int64[2] axes, int64[2] by) => (y)"
+        " { y = Slice (x, a, b, axes, by) }"
+    )
+    cases = [
+        ((0, 3), (3, 38), (1, 1)),
+        ((2, 35), (-9, 1), (-1, 1)),
+        ((0, 39), (3, -99), (2, -3)),
+        ((0, 5), (3, 5), (1, 1)),
+    ]
+    runs(graph, *({"x": x, "a": ints(*a), "b": ints(*b), "axes": ints(0, 1), "by": ints(*by)} for a, b, by in cases))
+    session = ingot.Session(ingot.parse_model(f"{HEADER} {graph}"), providers=("cpu", "reference"), fallback=False)
+    assert session.compiled is not None
+    steps = [type(step).__name__ for step in session.compiled.scheduled.steps]
+    assert "BranchStep" in steps
+
+
 def test_a_slice_that_may_count_from_either_end_is_machine_code() -> None:
     """From `k - 1` to `2*k - 1`, as models with relative positions have it: from the end where `k` is zero."""
     model = ingot.parse_model(f"""{HEADER} g (float[n, m] x, float[k] e) => (z)

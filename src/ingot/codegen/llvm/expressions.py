@@ -14,7 +14,7 @@ from ingot.codegen.llvm.lanes import count_of
 from ingot.codegen.llvm.memory import Memory
 from ingot.codegen.llvm.types import I1, I32, element, stack_slot, stored, vector
 from ingot.dtypes import DType
-from ingot.loops.ir import Apply, CheckedIndex, Literal, Load, Local, Position, RuntimeScalar, Scalar, Select
+from ingot.loops.ir import Apply, CheckedIndex, Index, Literal, Load, Local, Position, RuntimeScalar, Scalar, Select
 from ingot.loops.rewrite import operands
 
 
@@ -70,7 +70,7 @@ class Expressions(Memory):
             case Local():
                 return self.locals[value.name] if value.name in self.locals else self._fetched(self.cells[value.name])
             case Position():
-                return self.index(value.index)
+                return self.index(value.index) if value.dtype is DType.INT64 else self._narrow_position(value.index)
             case Load():
                 return self._load(value)
             case Apply():
@@ -81,6 +81,15 @@ class Expressions(Memory):
                 return self.b.select(*self._alike(inside, chosen, fill))
             case CheckedIndex():
                 return self._checked(value)
+
+    def _narrow_position(self, index: Index) -> ir.Value:
+        """An index as int32."""
+        b, base, varying = self.b, self._base(index), self._varying(index)
+        first = b.trunc(base, I32)
+        if varying is None:
+            return first
+        lanes = count_of(varying)
+        return b.add(self.splat(first, lanes), b.trunc(varying, vector(I32, lanes)))
 
     def _apply(self, value: Apply) -> ir.Value:
         rounding = byte_rounding(value)

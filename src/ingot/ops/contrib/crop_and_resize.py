@@ -110,18 +110,19 @@ def lower(
     rois = prim.assume_shape(rois, (regions, 4))
     if 0 in x.shape:
         raise prim.Refused("images without pixels")
-    shape = (regions, x.shape[1], *counts)
+    shape = (regions, *counts, x.shape[1])
+    channels_last = prim.permute(x, [0, 2, 3, 1])
     places = []
     for axis, count in enumerate(counts):
         ends = [prim.slice_(rois, [0, axis + more], [regions, 1]) for more in (0, 2)]
         coordinates = _places_in_primitives(ends[0], ends[1], x.shape[2 + axis], count)
-        places.append(prim.reshape(coordinates, (regions, 1, *((count, 1) if axis == 0 else (1, count)))))
+        places.append(prim.reshape(coordinates, (regions, *((count, 1) if axis == 0 else (1, count)), 1)))
     image = prim.reshape(prim.assume_shape(batch_indices, (regions,)), (regions, 1, 1, 1))
     inside = prim.apply("and", *(_is_within(at, x.shape[2 + axis]) for axis, at in enumerate(places)))
 
     def pixels(*at: prim.Tensor) -> prim.Tensor:
         bounded = [prim.where(inside, each, 0.0) for each in at]
-        return prim.gather(x, [image, 1, *(prim.cast(each, DType.INT64) for each in bounded)], shape)
+        return prim.gather(channels_last, [image, *(prim.cast(each, DType.INT64) for each in bounded), 3], shape)
 
     if mode == "nearest":
         y = pixels(*(prim.apply("floor", at + 0.5) for at in places))
@@ -132,7 +133,7 @@ def lower(
             left = pixels(row, low_z)
             rows.append(left + (pixels(row, high_z) - left) * (places[1] - low_z))
         y = rows[0] + (rows[1] - rows[0]) * (places[0] - low_y)
-    return prim.where(inside, y, extrapolation_value)
+    return prim.permute(prim.where(inside, y, extrapolation_value), [0, 3, 1, 2])
 
 
 def _check(mode: str) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Sequence
+from functools import reduce
 from itertools import product
 
 from ingot import prim
@@ -10,7 +13,7 @@ from ingot.dtypes import DType
 from ingot.ops.facts import Fact
 from ingot.ops.image.grid_sample import CUBIC_A, FAR, STEPS, grid_sample
 from ingot.ops.image.sampling import cubic_in_primitives, narrowed_in_primitives, type_inside
-from ingot.ops.tensor.moved import in_own_type, sizes_of
+from ingot.ops.tensor.moved import in_own_type, sizes_of, stored
 
 _MOST_PIXELS = 16
 """A place between more pixels than this is left to the reference: each is an expression of its own."""
@@ -40,34 +43,49 @@ def lower(
         _Samples(_places(grid, spatial - 1 - axis), size, bool(align_corners), mode, padding_mode, exact=exact)
         for axis, size in enumerate(x.shape[2:])
     ]
-    if mode == "nearest":
-        return _read(in_own_type(x, inferred[0]), axes, (0,) * spatial, shape)
-    wide = prim.cast(x, type_inside(dtype))
-    total: prim.Tensor | None = None
-    for steps in product(STEPS[mode], repeat=spatial):
-        term = _read(wide, axes, steps, shape)
-        for axis, step in zip(axes, steps, strict=True):
-            term = term * prim.cast(axis.weight(step), wide.dtype)
-        total = term if total is None else total + term
-    assert total is not None
-    return narrowed_in_primitives(total, dtype, rounded=False)
+    image = in_own_type(x, inferred[0]) if mode == "nearest" else prim.cast(x, type_inside(dtype))
+    last = x.rank - 1
+    channels_last = prim.permute(image, [0, *range(2, x.rank), 1])
+    sampled = _sampled(channels_last, axes, STEPS[mode], (shape[0], *shape[2:], shape[1]))
+    result = prim.permute(sampled, [0, last, *range(1, last)])
+    return result if mode == "nearest" else narrowed_in_primitives(result, dtype, rounded=False)
 
 
 def _places(grid: prim.Tensor, position: int) -> prim.Tensor:
     """One of the coordinates of each place, in float64, with an axis for the channels."""
     starts = (*(0,) * (grid.rank - 1), position)
-    part = prim.slice_(prim.cast(grid, DType.FLOAT64), starts, (*grid.shape[:-1], 1))
-    return prim.reshape(part, (grid.shape[0], 1, *grid.shape[1:-1]))
+    return prim.slice_(prim.cast(grid, DType.FLOAT64), starts, (*grid.shape[:-1], 1))
 
 
-def _read(x: prim.Tensor, axes: list[_Samples], steps: tuple[int, ...], shape: tuple[Dim, ...]) -> prim.Tensor:
-    """For each place, the pixel so many steps away in every channel; zero outside."""
-    coordinates = [axis.pixels(step) for axis, step in zip(axes, steps, strict=True)]
-    result = prim.gather(x, [0, 1, *(at for at, _ in coordinates)], shape)
-    for _, inside in coordinates:
-        if inside is not None:
-            result = prim.where(inside, result, 0)
-    return result
+def _sampled(x: prim.Tensor, axes: Sequence[_Samples], steps: Sequence[int], shape: tuple[Dim, ...]) -> prim.Tensor:
+    """For each place, the pixels around it in every channel, the last axis, weighted; zero outside.
+
+    Places, weights, and what is inside, are stored: each is that of all channels.
+    """
+    around = list(product(steps, repeat=len(axes)))
+    pixels = [dict(zip(steps, stored([axis.pixels(step) for step in steps]), strict=True)) for axis in axes]
+    gathered = [
+        prim.gather(x, [0, *(at[step] for at, step in zip(pixels, offsets, strict=True)), x.rank - 1], shape)
+        for offsets in around
+    ]
+    inside = [_all(axes, offsets) for offsets in around]
+    if inside[0] is not None:
+        flags = stored([flag for flag in inside if flag is not None])
+        gathered = [prim.where(flag, pixel, 0) for flag, pixel in zip(flags, gathered, strict=True)]
+    if len(around) == 1:
+        return gathered[0]
+    weights = stored([prim.cast(_weight(axes, offsets), x.dtype) for offsets in around])
+    return reduce(operator.add, (pixel * weight for pixel, weight in zip(gathered, weights, strict=True)))
+
+
+def _all(axes: Sequence[_Samples], steps: Sequence[int]) -> prim.Tensor | None:
+    """Whether the pixels so many steps away are in the image along all axes; None if all are."""
+    flags = [flag for axis, step in zip(axes, steps, strict=True) if (flag := axis.inside(step)) is not None]
+    return reduce(lambda one, other: prim.apply("and", one, other), flags) if flags else None
+
+
+def _weight(axes: Sequence[_Samples], steps: Sequence[int]) -> prim.Tensor:
+    return reduce(operator.mul, (axis.weight(step) for axis, step in zip(axes, steps, strict=True)))
 
 
 class _Samples:
@@ -101,15 +119,19 @@ class _Samples:
             return cubic_in_primitives(distance, CUBIC_A)
         return prim.apply("maximum", 1.0 - prim.apply("absolute", distance), 0.0)
 
-    def pixels(self, step: int) -> tuple[prim.Tensor, prim.Tensor | None]:
-        """Which pixels, and whether they are in the image, if they may not be; those that are not are at its border."""
+    def pixels(self, step: int) -> prim.Tensor:
+        """Which pixels; those that are not in the image are at its border."""
         at = self.base + float(step)
         if self.padding == "reflection":
             at = prim.apply("truncate", self._reflected(at))
-        inside = None
-        if self.padding == "zeros":
-            inside = prim.apply("and", prim.apply("less_equal", 0.0, at), prim.apply("less", at, self.size))
-        return prim.cast(self._clipped(at), DType.INT64), inside
+        return prim.cast(self._clipped(at), DType.INT64)
+
+    def inside(self, step: int) -> prim.Tensor | None:
+        """Whether they are in the image, if they may not be."""
+        if self.padding != "zeros":
+            return None
+        at = self.base + float(step)
+        return prim.apply("and", prim.apply("less_equal", 0.0, at), prim.apply("less", at, self.size))
 
     def _beyond(self, x: prim.Tensor) -> prim.Tensor:
         return prim.apply("or", prim.apply("less", x, self.low), prim.apply("less", self.high, x))

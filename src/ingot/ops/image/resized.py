@@ -18,7 +18,7 @@ from ingot.ops.image.resize_axes import Axis, chosen_axes, resized_axes
 from ingot.ops.image.resize_computed import computed_spans, is_computed
 from ingot.ops.image.resize_weights import nearest_pixels, outside, weighted_pixels
 from ingot.ops.image.sampling import narrowed, narrowed_in_primitives, type_inside
-from ingot.ops.tensor.moved import along, in_own_type, sizes_of
+from ingot.ops.tensor.moved import along, in_own_type, sizes_of, stored
 from ingot.prim.make_region import branch
 from ingot.prim.tensor import SizeReader
 
@@ -134,7 +134,7 @@ def _interpolated(
             else:
                 pixels_at, weights_of = around(axis, coordinates, how.a)
                 factors = [prim.cast(weight, result.dtype) for weight in weights_of]
-                result = _summed(result, axis.axis, _stored(pixels_at), _stored(factors), in_range=axis.has_pixels)
+                result = _summed(result, axis.axis, stored(pixels_at), stored(factors), in_range=axis.has_pixels)
     for axis in plan if coordinates == "tf_crop_and_resize" else ():
         beyond = prim.constant(outside(axis)) if isinstance(axis, Axis) else computed_outside(axis)
         result = prim.where(along(beyond, x.rank - axis.axis - 1), prim.constant(value), result)
@@ -205,7 +205,7 @@ def _picked(
             at = prim.iota((axis.size,), 0) / factor if is_repeated else prim.constant(_narrow(pixels))
         else:
             at = nearest(axis, coordinates, rounding)
-            at = at if is_counted(axis, coordinates, rounding) else _stored([at, at])[0]
+            at = at if is_counted(axis, coordinates, rounding) else stored([at])[0]
         places[axis.axis] = along(at, x.rank - axis.axis - 1)
     in_range = all(isinstance(axis, Axis) or axis.has_pixels for axis in plan)
     return prim.gather(x, places, shape, in_range=in_range) if plan else x
@@ -236,13 +236,6 @@ def _reduced(
     weights = prim.cast(weights, x.dtype)
     terms = prim.gather(x, at, shape, in_range=in_range) * along(weights, behind)
     return prim.squeeze(prim.reduce_("add", terms, [axis + 1]), [axis + 1])
-
-
-def _stored(vectors: Sequence[prim.Tensor]) -> list[prim.Tensor]:
-    """The same vectors, as parts of a tensor that is stored: every row and channel of an image reads them."""
-    whole = prim.concat(list(vectors), 0)
-    (size,) = vectors[0].shape
-    return [prim.slice_(whole, [place * size], [size], in_range=True) for place in range(len(vectors))]
 
 
 def _summed(

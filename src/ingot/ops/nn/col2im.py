@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
+from itertools import product
 from math import prod
+from operator import add
 from typing import Annotated, Any, TypeAlias
 
 import numpy as np
@@ -126,6 +129,9 @@ def lower(
     x = prim.assume_shape(x, (*x.shape[:2], prod(counts)))
     padded = [max(sweep.covered, sweep.before + sweep.size) for sweep in sweeps]
     blocks = prim.reshape(x, (x.shape[0], channels, *block, *counts))
+    if prod(block) <= _MOST_ADDED and all(sweep.stride == 1 for sweep in sweeps):
+        summed = _added(blocks, block, [sweep.dilation for sweep in sweeps], padded)
+        return prim.slice_(summed, [0, 0, *(sweep.before for sweep in sweeps)], [x.shape[0], channels, *image])
     places: list[prim.Tensor | int] = [0, 1]
     for axis, sweep in enumerate(sweeps):
         inner = prim.iota((*(1,) * (2 + axis), sweep.kernel, *(1,) * (2 * rank - axis - 1)), 2 + axis)
@@ -133,6 +139,23 @@ def lower(
         places.append(inner * sweep.dilation + start * sweep.stride)
     summed = prim.scatter(prim.full(0, (x.shape[0], channels, *padded), x.dtype), blocks, places, "add")
     return prim.slice_(summed, [0, 0, *(sweep.before for sweep in sweeps)], [x.shape[0], channels, *image])
+
+
+_MOST_ADDED = 16
+"""Elements of a block up to which images of one element of every block are added, instead of scattered."""
+
+
+def _added(blocks: prim.Tensor, block: Sequence[int], dilations: Sequence[int], sizes: Sequence[int]) -> prim.Tensor:
+    """The sum of what each element of blocks one apart adds to an image of these sizes."""
+    rank = len(block)
+    outside, counts = blocks.shape[:2], blocks.shape[2 + rank :]
+    parts = []
+    for place in product(*map(range, block)):
+        part = prim.slice_(blocks, [0, 0, *place, *(0,) * rank], [*outside, *(1,) * rank, *counts])
+        before = [at * dilation for at, dilation in zip(place, dilations, strict=True)]
+        after = [size - count - start for size, count, start in zip(sizes, counts, before, strict=True)]
+        parts.append(prim.pad(prim.reshape(part, (*outside, *counts)), [0, 0, *before], [0, 0, *after]))
+    return reduce(add, parts)
 
 
 def _of_computed_sizes(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from itertools import product
 from math import prod
+from operator import add
 from typing import Annotated, TypeAlias
 
 import numpy as np
@@ -23,6 +25,7 @@ from ingot.ops.nn.results import dim, require_size, tensor, vector_of
 from ingot.ops.nn.through import by_float32
 from ingot.ops.nn.windows import Sweep, Windows, spatial_rank, windows
 from ingot.ops.shapes import unify
+from ingot.ops.tensor.moved import stored
 from ingot.ops.typesets import FLOATS, FLOATS_3, types
 
 T: TypeAlias = Annotated[Array, types("T", {19: FLOATS_3, 22: FLOATS})]
@@ -165,25 +168,28 @@ def _home(moving: Windows, axis: int, count: Dim, rank: int, dtype: DType) -> pr
 def _read(last: prim.Tensor, points: Sequence[prim.Tensor], shape: tuple[Dim, ...], rank: int) -> prim.Tensor:
     """Images, channels last, read between their elements at points; zero outside."""
     floors = [prim.apply("floor", point) for point in points]
-    total: prim.Tensor | None = None
-    for corner in product((0, 1), repeat=rank):
-        weight: prim.Tensor | None = None
-        places: list[prim.Tensor | int] = [0]
-        for axis, step in enumerate(corner):
+    corners = list(product((0, 1), repeat=rank))
+    weights: list[prim.Tensor] = []
+    places: list[list[prim.Tensor]] = [[] for _ in range(rank)]
+    for axis, numbers in enumerate(places):
+        nears = []
+        for step in (0, 1):
             place = floors[axis] + step
             size = prim.cast(prim.size(last.shape[1 + axis]), place.dtype)
             inside = prim.apply(
                 "and", prim.apply("less_equal", prim.scalar(0, place.dtype), place), prim.apply("less", place, size)
             )
-            near = prim.where(inside, 1 - prim.apply("absolute", points[axis] - place), 0)
-            weight = near if weight is None else weight * near
-            places.append(prim.cast(prim.where(inside, place, 0), DType.INT64))
-        assert weight is not None
-        pixels = prim.gather(last, [*places, len(shape) - 2, len(shape) - 1], shape)
-        part = prim.where(prim.apply("equal", weight, 0), 0, weight * pixels)
-        total = part if total is None else total + part
-    assert total is not None
-    return total
+            nears.append(prim.where(inside, 1 - prim.apply("absolute", points[axis] - place), 0))
+            numbers.append(prim.cast(prim.where(inside, place, 0), DType.INT64))
+        own = [nears[corner[axis]] for corner in corners]
+        weights = [one * other for one, other in zip(weights, own, strict=True)] if weights else own
+    numbered = [stored(numbers) for numbers in places]
+    parts = []
+    for corner, weight in zip(corners, stored(weights), strict=True):
+        at = [numbers[step] for numbers, step in zip(numbered, corner, strict=True)]
+        pixels = prim.gather(last, [0, *at, len(shape) - 2, len(shape) - 1], shape)
+        parts.append(prim.where(prim.apply("equal", weight, 0), 0, weight * pixels))
+    return reduce(add, parts)
 
 
 by_float32(deform_conv)

@@ -60,8 +60,11 @@ def place_of(x: prim.Tensor, axis: int, extreme: str, *, last: bool = False) -> 
     best = prim.apply("equal", x, prim.reduce_(extreme, x, [axis]))
     if x.dtype in FLOATING:
         best = prim.apply("or", best, prim.apply("is_nan", x))
-    places = prim.where(best, prim.iota(x.shape, axis), -1 if last else np.iinfo(np.int64).max)
-    return prim.reduce_("maximum" if last else "minimum", places, [axis])
+    size, at = x.shape[axis], prim.iota(x.shape, axis)
+    if isinstance(size, int) and size < np.iinfo(np.int32).max:
+        at = prim.cast(at, DType.INT32)  # twice as many in a vector
+    places = prim.where(best, at, -1 if last else np.iinfo(at.dtype.numpy).max)
+    return prim.cast(prim.reduce_("maximum" if last else "minimum", places, [axis]), DType.INT64)
 
 
 def _lowered(data: prim.Tensor, axis: int, keepdims: int, last: int, extreme: str) -> prim.Tensor:

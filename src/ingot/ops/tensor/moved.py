@@ -72,6 +72,14 @@ def along(place: prim.Tensor, behind: int) -> prim.Tensor:
     return prim.reshape(place, (*place.shape, *(1,) * behind))
 
 
+def stored(tensors: Sequence[prim.Tensor]) -> list[prim.Tensor]:
+    """The same tensors, of one shape, as parts of one that is stored: what reads them does not compute them again."""
+    shape = tensors[0].shape
+    whole = prim.concat([*tensors, *tensors[: 1 if len(tensors) == 1 else 0]], 0)  # what is joined is stored
+    starts = [(place * shape[0], *(0,) * (len(shape) - 1)) for place in range(len(tensors))]
+    return [prim.slice_(whole, start, shape, in_range=True) for start in starts]
+
+
 def own_place(shape: Sequence[Dim], within: Sequence[Dim], axis: int) -> prim.Tensor | int:
     """The index along an axis as a place in a tensor of sizes `within`: checked, unless it is there for certain."""
     here, there = shape[axis], within[axis]

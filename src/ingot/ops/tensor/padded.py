@@ -13,7 +13,7 @@ from ingot.ops.facts import Fact
 from ingot.ops.shapes import axes_of, is_natural
 from ingot.ops.tensor.computed import has_far, marked, numbers_in, per_axis
 from ingot.ops.tensor.follow import sizes as known_sizes
-from ingot.ops.tensor.moved import along, elements_of, holding, in_own_type
+from ingot.ops.tensor.moved import along, elements_of, holding, in_own_type, stored
 from ingot.ops.tensor.pad import order, pad
 from ingot.prim.tensor import Constant, SizeReader
 
@@ -127,14 +127,35 @@ def _number(fill: Constant) -> float | int | bool:
     return int(number) if fill.dtype.is_integer or fill.dtype is DType.BOOL else float(number)
 
 
+_LONG_ROW = 16
+"""Elements of the last axis from which on those inside are copied by themselves, as whole vectors."""
+
+
 def _repeated(x: prim.Tensor, low: Sequence[Dim], high: Sequence[Dim], mode: str) -> prim.Tensor:
     """`x` with its own elements around it."""
     places: list[prim.Tensor | int] = list(range(x.rank))
     shape = tuple(before + size + after for before, size, after in zip(low, x.shape, high, strict=True))
-    for axis, size in enumerate(x.shape):
+    for axis, size in enumerate(x.shape[:-1]):
         if shape[axis] != size:
             places[axis] = along(_sources(low[axis], size, high[axis], mode), x.rank - axis - 1)
-    return prim.gather(x, places, shape)
+    size, outer = x.shape[-1], shape[:-1]
+    if shape[-1] == size:
+        return prim.gather(x, places, shape)
+    last = _sources(low[-1], size, high[-1], mode)
+    if isinstance(size, int) and (size < _LONG_ROW or (isinstance(shape[-1], int) and shape[-1] > 2 * size)):
+        return prim.gather(x, [*places[:-1], last], shape)
+    before, after = (
+        prim.gather(x, [*places[:-1], _part(last, start, many)], (*outer, many))
+        for start, many in ((0, low[-1]), (low[-1] + size, high[-1]))
+    )
+    return prim.concat([before, prim.gather(x, places, (*outer, size)), after], x.rank - 1)
+
+
+def _part(x: prim.Tensor, start: Dim, many: Dim) -> prim.Tensor:
+    """Elements of a tensor of one axis; those of a constant are one."""
+    if isinstance(x, Constant) and isinstance(start, int) and isinstance(many, int):
+        return prim.constant(x.array[start : start + many].copy())
+    return prim.slice_(x, [start], [many], in_range=True)
 
 
 def _sources(low: Dim, size: Dim, high: Dim, mode: str) -> prim.Tensor:
@@ -148,4 +169,4 @@ def _sources(low: Dim, size: Dim, high: Dim, mode: str) -> prim.Tensor:
     period = prim.apply("maximum", prim.size(size) if mode == "wrap" else last * 2, 1)
     there = prim.apply("remainder", at, period)
     there = prim.where(prim.apply("less", there, 0), there + period, there)
-    return there if mode == "wrap" else prim.apply("minimum", there, period - there)
+    return stored([there if mode == "wrap" else prim.apply("minimum", there, period - there)])[0]

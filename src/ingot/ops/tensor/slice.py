@@ -19,6 +19,7 @@ from ingot.ops.tensor.computed import marked, numbers_in, per_axis
 from ingot.ops.tensor.follow import cells, followed, guarded, if_present, numbers, sizes, tensor, through
 from ingot.ops.tensor.moved import along, elements_of, holding, in_own_type, sizes_of
 from ingot.ops.typesets import ALL, ALL_3, INDICES, types
+from ingot.prim.make_region import branch
 from ingot.prim.tensor import SizeReader
 
 T: TypeAlias = Annotated[Array, types("T", {10: ALL_3, 13: ALL})]
@@ -135,7 +136,8 @@ def _computed(
 ) -> prim.Tensor:
     """A slice whose bounds a run computes: the number of elements along each axis is read.
 
-    Where steps are known, so is where the elements begin; else they are gathered.
+    Where steps are known, so is where the elements begin; else they are gathered, by whole rows in a run that steps
+    from one element of the last axis to the next.
     """
     rank = data.rank
     (first, many), (last, _) = numbers_in(starts), numbers_in(ends)
@@ -160,20 +162,27 @@ def _computed(
     length = prim.where(is_wrong, -1, length)
     shape: list[Dim] = list(data.shape)
     by = _known_steps(over, known, steps is not None, facts)
+    both = read(prim.concat([length, prim.apply("maximum", begin, 0)], 0))
+    starts_at: list[Dim] = [0] * rank
+    for place, axis in enumerate(over):
+        shape[axis], starts_at[axis] = both[place], both[place + len(over)]
     if by is not None:
-        both = read(prim.concat([length, prim.apply("maximum", begin, 0)], 0))
-        starts_at: list[Dim] = [0] * rank
         jumps = [1] * rank
         for place, axis in enumerate(over):
-            shape[axis], starts_at[axis], jumps[axis] = both[place], both[place + len(over)], by[place]
+            jumps[axis] = by[place]
         return prim.slice_(data, starts_at, shape, jumps, in_range=True)
-    for axis, own in zip(over, read(length), strict=True):
-        shape[axis] = own
     places: list[prim.Tensor | int] = list(range(rank))
     for place, axis in enumerate(over):
         start, step = (prim.reshape(prim.slice_(each, [place], [1]), ()) for each in (begin, strides))
         places[axis] = along(prim.iota((shape[axis],), 0) * step + start, rank - axis - 1)
-    return prim.gather(data, places, tuple(shape), in_range=True)
+    gathered = prim.gather(data, places, tuple(shape), in_range=True)
+    if rank - 1 not in over:
+        return gathered
+    is_row = prim.apply("equal", prim.slice_(strides, [over.index(rank - 1)], [1]), 1)
+    whole = (*(0,) * (rank - 1), starts_at[-1])
+    row = prim.slice_(data, whole, (*data.shape[:-1], shape[-1]), in_range=True)
+    (result,) = branch(is_row, [prim.gather(row, [*places[:-1], rank - 1], tuple(shape), in_range=True)], [gathered])
+    return result
 
 
 def _bounds(
