@@ -203,9 +203,18 @@ def _launch(module: Any, name: str, grid: tuple[int, ...], block: tuple[int, ...
     return 0
 
 
-@cache
+_LOADING = threading.RLock()
+"""Held while the emulator or a kernel is loaded, which several threads ask for: two emulators would share no state."""
+
+
 def machine() -> Any:
-    """The emulator, compiled."""
+    """The emulator, compiled once."""
+    with _LOADING:
+        return _machine()
+
+
+@cache
+def _machine() -> Any:
     folder = tempfile.mkdtemp()
     path = Path(folder) / "machine.so"
     source = Path(__file__).with_name("machine.c")
@@ -217,9 +226,14 @@ def machine() -> Any:
     return library
 
 
-@cache
 def loaded(text: str) -> Any:
     """A module of kernels for this processor, with a function `run_…` for each, that takes its arguments by address."""
+    with _LOADING:
+        return _loaded(text)
+
+
+@cache
+def _loaded(text: str) -> Any:
     machine()
     triple, cpu, features, _ = facts()
     module = llvm.parse_assembly(for_host(text))
