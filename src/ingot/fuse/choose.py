@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from ingot.dataclass import dataclass
 from ingot.dtypes import DType
 from ingot.fuse.attention_match import AttentionMatch, attention_in
-from ingot.fuse.contraction import is_constant
 from ingot.fuse.epilogue import Epilogues, column_axes
 from ingot.fuse.limits import FusionLimits
 from ingot.fuse.long_expression import cuts, nested_gathers
@@ -101,7 +100,7 @@ def choose(uses: Uses, limits: FusionLimits) -> Choice:
             chain = epilogues.chain(tensor)
             chains[chain[-1]] = chain
             stored.setdefault(chain[-1], CONTRACTION)
-        elif not is_constant(tensor):  # which may only be packed
+        elif not tensor.is_constant:  # which may only be packed
             alone = _stored_alone(tensor, stored, limits)
             if alone is not None:
                 stored.setdefault(tensor, alone)
@@ -187,7 +186,7 @@ def _narrow_operands(uses: Uses) -> Iterator[Tensor]:
                     continue
                 while isinstance(operand, View):
                     operand = operand.x
-                if isinstance(operand, Map) and not is_constant(operand):
+                if isinstance(operand, Map) and not operand.is_constant:
                     yield operand
 
 
@@ -208,7 +207,7 @@ def _is_repeated(tensor: Tensor, around: set[Tensor], uses: Uses) -> bool:
     is_in_loop = any(
         isinstance(region, Repeat) for reader in around for region, _ in uses.placements[reader][len(own) :]
     )
-    return is_in_loop and not is_constant(tensor) and is_moving(tensor)
+    return is_in_loop and not tensor.is_constant and is_moving(tensor)
 
 
 def _is_worth_storing(tensor: Tensor) -> bool:

@@ -14,7 +14,7 @@ from ingot.dims import symbols
 from ingot.errors import CompileError
 from ingot.fuse.attention import attention_order
 from ingot.fuse.choose import Choice, choose
-from ingot.fuse.contraction import contraction_order, is_constant
+from ingot.fuse.contraction import contraction_order
 from ingot.fuse.decision import Decision, Planned, Reading, Store
 from ingot.fuse.gemv import is_gemv
 from ingot.fuse.guards import guards_in
@@ -201,7 +201,7 @@ class _Deciding:
         """Whether a tensor is folded when the model is compiled: constant, not too large, no result and no state."""
         total = count(tensor.shape)
         small = isinstance(total, int) and total * tensor.dtype.numpy.itemsize <= self.limits.folded_bytes
-        return small and tensor not in self.uses.results and tensor not in self.choice.states and is_constant(tensor)
+        return small and tensor not in self.uses.results and tensor not in self.choice.states and tensor.is_constant
 
     # --- calls
 
