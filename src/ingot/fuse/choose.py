@@ -53,8 +53,21 @@ BRANCHED = "a branch is by it"
 LOOP_BEGIN = "a loop begins with it"
 LOOP_STATE = "the next run of the loop reads it"
 
+_STORED_ALONE: Mapping[type[Tensor], str] = {
+    Scan: SCAN,
+    Descent: DESCENT,
+    Order: ORDER,
+    Suppression: SUPPRESSION,
+    Scatter: SCATTER,
+    Concat: CONCAT,
+}
+"""What is never computed where it is read, and why."""
+
 _OF_RUNS = ("add", "subtract", "less", "less_equal", "where")
 """Functions of the number of a run that are as cheap as loading their result: which row it reads, and whether any."""
+
+_CHEAP = External | Iota | Size
+"""What no kernel computes, or any may as well compute again."""
 
 _OF_A_GATHER = 4
 """Primitives that a gather stands for: its index is counted from the front, and checked."""
@@ -126,22 +139,9 @@ def _attentions(uses: Uses, stored: Mapping[Tensor, str], limits: FusionLimits) 
 
 def _stored_alone(tensor: Tensor, stored: Mapping[Tensor, str], limits: FusionLimits) -> str | None:
     """Why a tensor is never computed where it is read, from parts or in parts; None if it may be."""
-    match tensor:
-        case Scan():
-            return SCAN
-        case Descent():
-            return DESCENT
-        case Order():
-            return ORDER
-        case Suppression():
-            return SUPPRESSION
-        case Scatter():
-            return SCATTER
-        case Concat():
-            return CONCAT
-        case Reduce() if _is_divided(tensor, stored, limits):
-            return LONG_REDUCTION
-    return None
+    if isinstance(tensor, Reduce):
+        return LONG_REDUCTION if _is_divided(tensor, stored, limits) else None
+    return _STORED_ALONE.get(type(tensor))
 
 
 def _is_divided(tensor: Reduce, stored: Mapping[Tensor, str], limits: FusionLimits) -> bool:
@@ -164,15 +164,16 @@ def _is_divided(tensor: Reduce, stored: Mapping[Tensor, str], limits: FusionLimi
 def _store_shared(uses: Uses, stored: dict[Tensor, str]) -> None:
     """Store what several kernels, or every run of a loop, would compute again."""
     written = {*_written_in_place(uses), *_narrow_operands(uses)}
+    has_loops = any(isinstance(region, Repeat) for placement in uses.placements.values() for region, _ in placement)
     kernels: dict[Tensor, set[Tensor]] = {}
     for tensor in reversed(uses.order):
-        if isinstance(tensor, External | Iota | Size):
+        if isinstance(tensor, _CHEAP):
             continue
         around: set[Tensor] = set()
         for reader in uses.readers_of(tensor):
             around |= {reader} if reader in stored or reader in written else kernels.get(reader, set())
         kernels[tensor] = around
-        repeated = _is_repeated(tensor, around, uses)
+        repeated = has_loops and _is_repeated(tensor, around, uses)
         if (len(around) > 1 or repeated) and _is_worth_storing(tensor):
             stored.setdefault(tensor, SHARED if len(around) > 1 else HOISTED)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from ingot.dims import symbols
 from ingot.errors import CompileError
@@ -222,6 +223,8 @@ class _Deciding:
 
     def _call_for_sizes(self, tensor: Tensor) -> None:
         """Make the calls whose results have the sizes that a tensor is computed with, even if it does not read them."""
+        if not self.size_calls:
+            return
         pending, seen = [tensor], {tensor}
         while pending:
             reached = pending.pop()
@@ -274,6 +277,13 @@ class _Loads(Mapping[Tensor, Placed]):
         self.reads: dict[Tensor, Placed] = {}
 
     def __getitem__(self, tensor: Tensor) -> Placed:
+        placed = self.get(tensor)
+        if placed is None:
+            raise KeyError(tensor)
+        return placed
+
+    def get(self, tensor: Tensor, default: Any = None) -> Any:
+        """Most tensors that are asked for are not stored, and an exception for each would be slow."""
         placed = self._deciding.memory.placed.get(tensor)
         if placed is None and (
             isinstance(tensor, Parameter) or (isinstance(tensor, Constant) and tensor.array.size > 1)
@@ -286,7 +296,7 @@ class _Loads(Mapping[Tensor, Placed]):
             raise StoreFirst(tensor, "it is made as a whole")
         if tensor in self._deciding.stored and tensor is not self._tensor:
             raise StoreFirst(tensor, self._deciding.stored[tensor])
-        raise KeyError(tensor)
+        return default
 
     def __iter__(self) -> Iterator[Tensor]:
         return iter(self.reads)

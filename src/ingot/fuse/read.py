@@ -100,11 +100,13 @@ class Reader:
 
     def read(self, tensor: Tensor, at: Place) -> Scalar:
         """The element of a tensor at an index; StoreFirst if some tensor must be stored to read this one."""
-        at = tuple(Index() if size == 1 else index for size, index in zip(tensor.shape, at, strict=True))
+        if 1 in tensor.shape:
+            at = tuple([Index() if size == 1 else index for size, index in zip(tensor.shape, at, strict=True)])
         key = (tensor, at)
-        if key not in self._known:
-            self._known[key] = self._read(tensor, at)
-        return self._known[key]
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = self._read(tensor, at)
+        return known
 
     def _read(self, tensor: Tensor, at: Place) -> Scalar:
         placed = self._placed.get(tensor)

@@ -28,5 +28,7 @@ def size_guards(tensor: Tensor) -> Iterator[Guard]:
 
 
 def _may_be_negative(size: Dim) -> bool:
+    if isinstance(size, int):
+        return size < 0
     least = lower_bound(size)
     return least is None or least < 0
