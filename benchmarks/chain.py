@@ -56,7 +56,7 @@ def opening(path: Path, parts: Parts) -> dict[str, float]:
     """The processor time of opening a model in ingot by stages, of all of it, and of opening it in onnxruntime."""
     parts.seconds.clear()
     start = process_time()
-    with tempfile.TemporaryDirectory() as cache:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as cache:
         os.environ["INGOT_CACHE"] = cache
         with Session(path, fallback=False):
             whole = process_time() - start

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from ingot.infer.driver import is_complete
 from ingot.infer.typed import TypedModel
+from ingot.ir.clone import copy_model
 from ingot.ir.interface import change_shapes, inputs_to_initializers
+from ingot.ir.model import nested_graphs
 from ingot.ir.types import Shape
+from ingot.ir.value import Value
 from ingot.lower.specialise_branches import Specialised, specialise_branches
 from ingot.ops.catalog import Catalog
 from ingot.passes.inline import inline_functions
-from ingot.passes.pipeline import passes_before_types
+from ingot.passes.pipeline import passes_before_types, run_concerned
 
 
 def specialise(
@@ -19,13 +23,18 @@ def specialise(
     The passes of an optimisation level that change types run here. The model itself is not changed. Choices by sizes
     that a run decides on are made the other way where they are reversed (`Guard.choice`).
     """
-    copy = typed.model.copy()
+    twins: dict[Value, Value] = {}
+    copy = copy_model(typed.model, twins)
+    changes = [
+        any(value.constant is not None for value in copy.graph.inputs),
+        change_shapes(copy.graphs(), _without_negatives),
+    ]
     inputs_to_initializers(copy)
-    change_shapes(copy.graphs(), _without_negatives)
-    inline_functions(copy)
-    for run in passes_before_types(level, catalog).values():
-        run(copy)
-    return specialise_branches(copy, catalog, reversed_choices=reversed_choices)
+    changes += [inline_functions(copy), *run_concerned(passes_before_types(level, catalog), copy).values()]
+    facts = None
+    if not any(changes) and is_complete(typed.facts) and len(list(nested_graphs(copy.graph))) == 1:
+        facts = {twins[value]: fact for value, fact in typed.facts.items()}
+    return specialise_branches(copy, catalog, reversed_choices=reversed_choices, facts=facts)
 
 
 def _without_negatives(shape: Shape) -> Shape:

@@ -8,9 +8,9 @@ types are inferred after them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from ingot.dataclass import dataclass
 from ingot.infer.driver import Facts
@@ -50,7 +50,8 @@ class Entry:
     """A pass under the name that reports show, from `level` on; `session` is the level from which a session runs it.
 
     A pass that `needs_catalog` is called with it, by keyword. `in_session` is the same pass with other options. One
-    that `changes_types` is of a session alone: it is called with the model, before types are inferred.
+    that `changes_types` is of a session alone: it is called with the model, before types are inferred. A session skips
+    one that `concerns` operators, by name, of which the model has none.
     """
 
     name: str
@@ -60,14 +61,24 @@ class Entry:
     needs_catalog: bool = False
     in_session: Callable[..., int] | None = None
     changes_types: bool = False
+    concerns: tuple[str, ...] = ()
 
 
 PIPELINE = (
-    Entry("drop invariant states", drop_invariant_states, None, session=1, changes_types=True),
-    Entry("count loops", count_loops, None, session=1, changes_types=True),
-    Entry("read sequences as tensors", sequences_to_tensors, None, session=1, needs_catalog=True, changes_types=True),
-    Entry("collect growing states", collect_growing_states, None, session=1, needs_catalog=True, changes_types=True),
-    Entry("number string labels", number_labels, None, session=1, changes_types=True),
+    Entry("drop invariant states", drop_invariant_states, None, session=1, changes_types=True, concerns=("Loop",)),
+    Entry("count loops", count_loops, None, session=1, changes_types=True, concerns=("Loop",)),
+    Entry(
+        "read sequences as tensors", sequences_to_tensors, None, session=1, needs_catalog=True, changes_types=True,
+        concerns=("SequenceConstruct", "SequenceEmpty", "SplitToSequence", "Optional"),
+    ),
+    Entry(
+        "collect growing states", collect_growing_states, None, session=1, needs_catalog=True, changes_types=True,
+        concerns=("Loop",),
+    ),
+    Entry(
+        "number string labels", number_labels, None, session=1, changes_types=True,
+        concerns=("LabelEncoder", "LinearClassifier", "SVMClassifier"),
+    ),
     Entry("encode strings", encode_strings, None, session=1, changes_types=True),
     Entry("skip nodes that change nothing", skip, 1),
     Entry("evaluate shape arithmetic", known_integers, 1, session=1),
@@ -80,14 +91,18 @@ PIPELINE = (
     Entry("remove dead code", dead, 0),
     Entry("recognise operators", recognise, 2),
     Entry("recognise attention", recognise_attention, 2),
-    Entry("move codes instead of what they stand for", move_codes, None, session=2),
-    Entry("multiply codes of dequantised tensors", integer_products, None, session=2),
-    Entry("compute attention in float32", widen_attention, None, session=2),
-    Entry("absorb padding", absorb_padding, 2, session=2),
+    Entry(
+        "move codes instead of what they stand for", move_codes, None, session=2, concerns=("DequantizeLinear",),
+    ),
+    Entry(
+        "multiply codes of dequantised tensors", integer_products, None, session=2, concerns=("DequantizeLinear",),
+    ),
+    Entry("compute attention in float32", widen_attention, None, session=2, concerns=("MatMul",)),
+    Entry("absorb padding", absorb_padding, 2, session=2, concerns=("Pad",)),
     # in a session, a product of matrices scales its sums for nothing; to scale its weights takes reading them all
     Entry(
         "fold scales into weights", fold_scales, 2, session=2,
-        in_session=partial(fold_scales, into=("Conv", "ConvTranspose")),
+        in_session=partial(fold_scales, into=("Conv", "ConvTranspose")), concerns=("Conv", "ConvTranspose"),
     ),
     Entry("recover biases", recover_bias, 2),
     Entry("remove what that left", dead, 2, session=1),
@@ -108,6 +123,25 @@ def session_passes(level: int, catalog: Catalog | None = None) -> dict[str, Pass
 def passes_before_types(level: int, catalog: Catalog | None = None) -> dict[str, Callable[[Model], int]]:
     """The same of a session that change types, and run before these are inferred."""
     return _of_session(level, catalog, changes_types=True)
+
+
+def run_concerned(passes: Mapping[str, Callable[..., int]], model: Model, *arguments: Any) -> dict[str, int]:
+    """How much each of the passes of a session changes in a model; those that concern no operator of it do not run."""
+    concerns = {entry.name: entry.concerns for entry in PIPELINE}
+    operators = _operators_in(model)
+    changed: dict[str, int] = {}
+    for name, run in passes.items():
+        if concerns[name] and operators.isdisjoint(concerns[name]):
+            changed[name] = 0
+            continue
+        changed[name] = run(model, *arguments)
+        if changed[name]:
+            operators = _operators_in(model)
+    return changed
+
+
+def _operators_in(model: Model) -> set[str]:
+    return {node.op_type for graph in model.graphs() for node in graph.nodes}
 
 
 def _of_session(level: int, catalog: Catalog | None, changes_types: bool) -> dict[str, Callable[..., int]]:
