@@ -70,6 +70,13 @@ class _Deciding:
         self.readings: dict[Store, Reading] = {}
         self.calls: set[HostStep] = set()
         self.regions: set[Region] = set()
+        self.call_results: dict[HostStep, list[CallResult]] = {}
+        self.region_results: dict[Region, list[RegionResult]] = {}
+        for tensor in uses.order:
+            if isinstance(tensor, CallResult):
+                self.call_results.setdefault(tensor.call, []).append(tensor)
+            elif isinstance(tensor, RegionResult):
+                self.region_results.setdefault(tensor.region, []).append(tensor)
 
     def run(self) -> Decision:
         self.store_all(ROOT)
@@ -217,9 +224,8 @@ class _Deciding:
                 )
                 self._store(argument)
         self.steps[ROOT].append(call)
-        for tensor in self.uses.order:
-            if isinstance(tensor, CallResult) and tensor.call is call:
-                self.memory.allocate(tensor, self.memory.name("r"))
+        for tensor in self.call_results.get(call, ()):
+            self.memory.allocate(tensor, self.memory.name("r"))
 
     def _call_for_sizes(self, tensor: Tensor) -> None:
         """Make the calls whose results have the sizes that a tensor is computed with, even if it does not read them."""
@@ -242,7 +248,7 @@ class _Deciding:
         if region in self.regions:
             return
         self.regions.add(region)
-        results = [result for result in self.uses.order if isinstance(result, RegionResult) and result.region is region]
+        results = self.region_results[region]
         body = self.uses.placements[results[0]]
         self._call_for_sizes(results[0])
         for tensor in region.before:
