@@ -75,7 +75,7 @@ class Memory(Lanes, ABC):
         known: list[tuple[int, Dim]] = []
         for term, factor in index.terms:
             value = self.variables[term] if isinstance(term, Var) else self.scalar(term)
-            if isinstance(value, ir.Constant) and count_of(value) == 1 and value.constant:
+            if isinstance(value, ir.Constant) and value.type.count == 1 and value.constant:
                 known.append((value.constant, factor))
         if not known:
             return index.offset
