@@ -283,7 +283,7 @@ class _Loads(Mapping[Tensor, Placed]):
         self.reads: dict[Tensor, Placed] = {}
 
     def __getitem__(self, tensor: Tensor) -> Placed:
-        placed = self.get(tensor)
+        placed: Placed | None = self.get(tensor)
         if placed is None:
             raise KeyError(tensor)
         return placed

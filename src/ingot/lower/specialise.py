@@ -25,14 +25,15 @@ def specialise(
     """
     twins: dict[Value, Value] = {}
     copy = copy_model(typed.model, twins)
-    changes = [
-        any(value.constant is not None for value in copy.graph.inputs),
-        change_shapes(copy.graphs(), _without_negatives),
-    ]
+    has_defaults = any(value.constant is not None for value in copy.graph.inputs)
     inputs_to_initializers(copy)
-    changes += [inline_functions(copy), *run_concerned(passes_before_types(level, catalog), copy).values()]
+    changes = [
+        int(change_shapes(copy.graphs(), _without_negatives)),
+        inline_functions(copy),
+        *run_concerned(passes_before_types(level, catalog), copy).values(),
+    ]
     facts = None
-    if not any(changes) and is_complete(typed.facts) and len(list(nested_graphs(copy.graph))) == 1:
+    if not has_defaults and not any(changes) and is_complete(typed.facts) and len(list(nested_graphs(copy.graph))) == 1:
         facts = {twins[value]: fact for value, fact in typed.facts.items()}
     return specialise_branches(copy, catalog, reversed_choices=reversed_choices, facts=facts)
 

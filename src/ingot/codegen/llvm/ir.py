@@ -167,9 +167,9 @@ class Constant(Value):
     def __init__(self, type_: Type, constant: Any) -> None:
         self.type = type_
         self.constant: Final = constant
-        is_number = type(constant) is int and isinstance(type_, IntType)
-        self.number = constant if is_number and abs(constant) < 1 << (type_.width - 1) // 2 else None
-        self.text = str(constant) if is_number and type_.width > 1 else _text(type_, constant)
+        width = type_.width if type(constant) is int and isinstance(type_, IntType) else 0
+        self.number = constant if width and abs(constant) < 1 << (width - 1) // 2 else None
+        self.text = str(constant) if width > 1 else _text(type_, constant)
 
 
 _PACKED = {"half": "e", "float": "f", "double": "d"}

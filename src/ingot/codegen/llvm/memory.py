@@ -72,24 +72,23 @@ class Memory(Lanes, ABC):
 
     def _fixed(self, index: Index) -> Dim:
         """The contribution of unrolled loops to an index: one size, so that equal addresses are seen to be equal."""
-        return self._divided(index)[1]
+        return self._parts_of(index)[1]
 
-    def _divided(self, index: Index) -> tuple[tuple[tuple[Var | Scalar, Dim], ...], Dim]:
+    def _parts_of(self, index: Index) -> tuple[tuple[tuple[Var | Scalar, Dim], ...], Dim]:
         """The terms of an index that loops move, and the contribution of unrolled ones."""
         moving: list[tuple[Var | Scalar, Dim]] = []
         known: list[tuple[int, Dim]] = []
         variables = self.variables
         for pair in index.terms:
             term, factor = pair
-            is_var = isinstance(term, Var)
-            value = variables[term] if is_var else self.scalar(term)
+            value = variables[term] if isinstance(term, Var) else self.scalar(term)
             if not isinstance(value, ir.Constant):
                 moving.append(pair)
                 continue
+            if not isinstance(term, Var):
+                moving.append(pair)
             if value.type.count == 1 and value.constant:
                 known.append((value.constant, factor))
-            if not is_var:
-                moving.append(pair)
         if not known:
             return tuple(moving), index.offset
         key = (index.offset, *known)
@@ -448,7 +447,7 @@ class Memory(Lanes, ABC):
             return None
         key: list[object] = [buffer, fill]
         for moved in (index, *_indices(where)):
-            moving, fixed = self._divided(moved)
+            moving, fixed = self._parts_of(moved)
             for term, _ in moving:
                 if term is not lane.var and term not in preheader.variables:
                     return None
