@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 
 from ingot.dataclass import dataclass
 from ingot.dims import Dim
@@ -70,7 +71,8 @@ class Placed:
     strides: tuple[Dim, ...]
 
 
-def c_strides(shape: Sequence[Dim]) -> tuple[Dim, ...]:
+@lru_cache(maxsize=1024)
+def c_strides(shape: tuple[Dim, ...]) -> tuple[Dim, ...]:
     """The strides of a tensor stored in the order of its axes."""
     return strides_of(shape, range(len(shape)))
 

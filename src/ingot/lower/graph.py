@@ -10,6 +10,7 @@ from ingot.dataclass import dataclass
 from ingot.dims import Dim, symbol, symbols
 from ingot.dtypes import DType
 from ingot.errors import CheckError
+from ingot.infer.driver import OMITTED
 from ingot.ir.graph import Graph
 from ingot.ir.model import Model
 from ingot.ir.node import Node
@@ -45,6 +46,8 @@ from ingot.prim.tensor import (
     Tensor,
     assume_shape,
 )
+
+_UNKNOWN = Fact()
 
 _MOST_READ = 32
 """Elements of a tensor that are read as sizes: those of a shape, and of the lengths of a Split."""
@@ -121,9 +124,9 @@ class _Lowering:
         program = self.program
         inputs = [None if value is None else program.values[value] for value in node.inputs]
         input_facts = [
-            Fact(present=False) if value is None else program.known(facts.get(value, Fact())) for value in node.inputs
+            OMITTED if value is None else program.known(facts.get(value, _UNKNOWN)) for value in node.inputs
         ]
-        output_facts = [program.known(facts.get(value, Fact(value.type))) for value in node.outputs]
+        output_facts = [program.known(facts.get(value) or Fact(value.type)) for value in node.outputs]
         calls, lowered, guarded = len(program.calls), len(program.values), len(program.guards)
         read = len(program.readings)
         try:

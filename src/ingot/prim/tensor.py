@@ -373,8 +373,9 @@ def broadcast(*shapes: Sizes) -> Sizes:
 
     Refused if two sizes cannot be equal.
     """
-    if shapes and all(shape == shapes[0] for shape in shapes):
-        return tuple(shapes[0])
+    whole = next((shape for shape in shapes if shape), ())
+    if all(not shape or shape == whole for shape in shapes):  # as for most, beside numbers too
+        return tuple(whole)
     rank = max(map(len, shapes), default=0)
     columns = zip(*((1,) * (rank - len(shape)) + tuple(shape) for shape in shapes), strict=True)
     return tuple(agreed(size for size in column if size != 1) for column in columns)
