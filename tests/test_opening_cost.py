@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -73,7 +76,7 @@ def calls_of(function: Callable[[], Any]) -> int:
 @pytest.mark.parametrize("size", ["4", "n"])
 @pytest.mark.parametrize("kind", CHAINS)
 def test_a_chain_twice_as_long_takes_about_twice_the_calls(kind: str, size: str) -> None:
-    models = [chain(kind, nodes, size) for nodes in (48, 240, 480)]
+    models = [chain(kind, nodes, size) for nodes in (24, 96, 192)]
     _, short, long = (calls_of(partial(opened, model)) for model in models)  # the first imports operators
     assert long < 2.3 * short
 
@@ -133,3 +136,19 @@ def test_passes_run_for_operators_that_others_brought() -> None:
 
 def _never(*_: Any) -> None:
     raise AssertionError("inferred again")
+
+
+def test_passes_that_a_session_does_not_run_are_not_imported(tmp_path: Path) -> None:
+    program = (
+        "import sys, ingot; ingot.Session(ingot.parse_model(sys.argv[1]), providers=['cpu']); "
+        "print(*(name for name in sys.modules if name.startswith('ingot.passes.')))"
+    )
+    text = '<ir_version: 10, opset_import: ["" : 21]> g (float[n] x) => (y) { y = Relu (x) }'
+    environment = {**os.environ, "INGOT_CACHE": str(tmp_path)}
+    command = [sys.executable, "-c", program, text]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    imported = set(done.stdout.split())
+    assert "ingot.passes.fold" in imported
+    assert imported.isdisjoint(
+        f"ingot.passes.{name}" for name in ("attention", "recognise", "cse", "padding", "growing")
+    )

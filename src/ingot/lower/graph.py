@@ -123,9 +123,7 @@ class _Lowering:
         """Note the tensors that a node computes, or the call by which the reference computes them."""
         program = self.program
         inputs = [None if value is None else program.values[value] for value in node.inputs]
-        input_facts = [
-            OMITTED if value is None else program.known(facts.get(value, _UNKNOWN)) for value in node.inputs
-        ]
+        input_facts = [OMITTED if value is None else program.known(facts.get(value, _UNKNOWN)) for value in node.inputs]
         output_facts = [program.known(facts.get(value) or Fact(value.type)) for value in node.outputs]
         calls, lowered, guarded = len(program.calls), len(program.values), len(program.guards)
         read = len(program.readings)
