@@ -12,8 +12,9 @@ import pytest
 
 from ingot.view.answers import Answers
 from ingot.view.api import view
-from ingot.view.saved import bundle, saved_page
-from ingot.view.server import PAGE, Server
+from ingot.view.bundled import PAGE, bundle
+from ingot.view.saved import saved_page
+from ingot.view.server import Server
 from view.samples import layers
 
 HOSTILE = '</script><script>alert(1)</script><img src=x onerror="alert(2)">\u202egnp.exe'
@@ -44,11 +45,11 @@ def test_the_page_and_its_data_are_served(server: Server) -> None:
     status, headers, content = request(server, below(server))
     assert status == 200
     assert headers["content-type"].startswith("text/html")
-    assert b"main.js" in content
+    assert b"bundle.js" in content
     status, _, content = request(server, below(server, "data/model"))
     assert status == 200
     assert json.loads(content)["title"] == "layers"
-    assert request(server, below(server, "main.js"))[1]["content-type"].startswith("text/javascript")
+    assert request(server, below(server, "bundle.js"))[1]["content-type"].startswith("text/javascript")
 
 
 def test_the_page_may_load_nothing_from_elsewhere(server: Server) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ingot.infer.driver import is_complete
 from ingot.infer.typed import TypedModel
 from ingot.ir.clone import copy_model
 from ingot.ir.interface import change_shapes, inputs_to_initializers
-from ingot.ir.model import nested_graphs
-from ingot.ir.types import Shape
+from ingot.ir.model import Model, nested_graphs
+from ingot.ir.types import Shape, TensorType
 from ingot.ir.value import Value
 from ingot.lower.specialise_branches import Specialised, specialise_branches
 from ingot.ops.catalog import Catalog
@@ -16,12 +18,17 @@ from ingot.passes.pipeline import passes_before_types, run_concerned
 
 
 def specialise(
-    typed: TypedModel, catalog: Catalog, level: int, reversed_choices: frozenset[str] = frozenset()
+    typed: TypedModel,
+    catalog: Catalog,
+    level: int,
+    reversed_choices: frozenset[str] = frozenset(),
+    assumed_types: Mapping[str, TensorType] | None = None,
 ) -> Specialised:
     """A typed model without functions, inputs with defaults and branches on sizes.
 
     The passes of an optimisation level that change types run here. The model itself is not changed. Choices by sizes
-    that a run decides on are made the other way where they are reversed (`Guard.choice`).
+    that a run decides on are made the other way where they are reversed (`Guard.choice`). Values of unknown rank have
+    the types that are assumed of them, by name, which are guards where the reference computes them.
     """
     twins: dict[Value, Value] = {}
     copy = copy_model(typed.model, twins)
@@ -32,10 +39,21 @@ def specialise(
         inline_functions(copy),
         *run_concerned(passes_before_types(level, catalog), copy).values(),
     ]
+    if assumed_types:
+        _declare(copy, assumed_types)
+    is_unchanged = not has_defaults and not any(changes) and not assumed_types
     facts = None
-    if not has_defaults and not any(changes) and is_complete(typed.facts) and len(list(nested_graphs(copy.graph))) == 1:
+    if is_unchanged and is_complete(typed.facts) and len(list(nested_graphs(copy.graph))) == 1:
         facts = {twins[value]: fact for value, fact in typed.facts.items()}
     return specialise_branches(copy, catalog, reversed_choices=reversed_choices, facts=facts)
+
+
+def _declare(model: Model, types: Mapping[str, TensorType]) -> None:
+    """Have values declare types, where no rank of theirs is known."""
+    for graph in model.graphs():
+        for value in graph.values():
+            if value.name in types and (value.type is None or getattr(value.type, "shape", ()) is None):
+                value.type = types[value.name]
 
 
 def _without_negatives(shape: Shape) -> Shape:

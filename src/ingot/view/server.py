@@ -13,13 +13,12 @@ import threading
 from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from ingot.errors import IngotError
-from ingot.view.answers import Answers, NotThere
+from ingot.view.answering import Answering, NotThere
+from ingot.view.bundled import PAGE, bundle
 
-PAGE = Path(__file__).parent / "page"
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'"
@@ -31,10 +30,9 @@ _KINDS = {
 }
 _NOTEBOOKS, _NOBODY = "http://localhost:* http://127.0.0.1:*", "'none'"
 _JSON = "application/json; charset=utf-8"
+_BYTES, _DOWNLOAD = "application/octet-stream", {"Content-Disposition": "attachment"}
 _MOST_BYTES = 1 << 30
 """The body of a request, at most."""
-
-Post = Callable[[str, bytes], Any]
 
 
 class Server:
@@ -43,7 +41,7 @@ class Server:
     `answers` returns what answers the page. If `framed`, other local servers, as of notebooks, may show it in frames.
     """
 
-    def __init__(self, answers: Callable[[], Answers], *, port: int = 0, framed: bool = False) -> None:
+    def __init__(self, answers: Callable[[], Answering], *, port: int = 0, framed: bool = False) -> None:
         """OSError if the port is in use; 0 is any that is free."""
         self.answers = answers
         self.token = secrets.token_urlsafe(16)
@@ -99,8 +97,8 @@ class _Handler(BaseHTTPRequestHandler):
         path = self._path()
         if path is None:
             return
-        if path.startswith("data/npy/"):
-            self._answered(lambda answers: self._npy(answers, path))
+        if path.startswith("data/file/"):
+            self._answered(lambda answers: (_BYTES, answers.file(path.removeprefix("data/file/")), _DOWNLOAD))
         elif path.startswith("data/"):
             self._answered(lambda answers: (_JSON, _encoded(answers.get(path.removeprefix("data/"))), {}))
         else:
@@ -138,21 +136,14 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _file(self, name: str) -> None:
         kind = _KINDS.get(Path(name).suffix)
-        if kind is None or "/" in name or not (file := PAGE / name).is_file():
+        if kind is not None and name == "bundle.js":
+            self._send(200, kind, bundle().encode())
+        elif kind is None or "/" in name or not (file := PAGE / name).is_file():
             self._send(404, "text/plain; charset=utf-8", b"not there\n")
         else:
             self._send(200, kind, file.read_bytes())
 
-    def _npy(self, answers: Answers, path: str) -> tuple[str, bytes, Mapping[str, str]]:
-        leaf, _, index = path.removeprefix("data/npy/").partition("/")
-        if not (leaf.isdecimal() and index.isdecimal()):
-            raise NotThere(f"nothing is found under '{path}'")
-        try:
-            return "application/octet-stream", answers.npy(int(leaf), int(index)), {"Content-Disposition": "attachment"}
-        except IndexError:
-            raise NotThere(f"nothing is found under '{path}'") from None
-
-    def _answered(self, answer: Callable[[Answers], tuple[str, bytes, Mapping[str, str]]]) -> None:
+    def _answered(self, answer: Callable[[Answering], tuple[str, bytes, Mapping[str, str]]]) -> None:
         """Send what an answer returns; an error becomes a message that the page shows."""
         try:
             kind, content, headers = answer(self.server.owner.answers())
