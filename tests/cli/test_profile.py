@@ -69,9 +69,9 @@ def test_rows_are_sorted_by_time_and_sums_are_of_them(run: Run, layers: str) -> 
 def test_the_trace_has_every_step_once_and_in_order(run: Run, layers: str) -> None:
     result = run("profile", layers, "--shape", "n=8", "--seconds", "0.01", "--trace", "run.json")
     assert "wrote run.json" in result.stderr
-    events = json.loads(Path("run.json").read_text("utf-8"))["traceEvents"]
+    every = json.loads(Path("run.json").read_text("utf-8"))["traceEvents"]
+    events = [event for event in every if event["ph"] == "X" and event["cat"] != "piece"]
     assert [event["cat"] for event in events] == ["kernel"] * 4 + ["reference", "kernel"]
-    assert all(event["ph"] == "X" for event in events)
     *before, call, inside = events
     for one, other in pairwise([*before, call]):
         assert one["ts"] + one["dur"] <= other["ts"] + 1e-3
@@ -86,3 +86,23 @@ def test_sizes_come_from_what_the_model_asks_for(run: Run, layers: str) -> None:
     page = run("profile", layers, "--seconds", "0.01").stdout
     assert "(x float32[6, 16], c bool[])" in page.splitlines()[0]
     assert "MatMul+Relu 6×16×16" in page
+
+
+def test_a_page_shows_the_profile(run: Run, layers: str) -> None:
+    result = run("profile", layers, "--shape", "n=8", "--seconds", "0.01", "--html", "costs.html")
+    assert result.exit_code == 0, result.stderr
+    assert "costs.html" in result.stderr
+    page = Path("costs.html").read_text("utf-8")
+    assert '"profile":{"whole":' in page
+    assert "weight/" not in page.split('id="saved">')[1].split("</script>")[0]
+
+
+def test_a_trace_has_the_pieces_of_threads(run: Run, layers: str) -> None:
+    assert run("profile", layers, "--shape", "n=8", "--seconds", "0.01", "--trace", "run.json").exit_code == 0
+    events = json.loads(Path("run.json").read_text("utf-8"))["traceEvents"]
+    pieces = [event for event in events if event.get("cat") == "piece"]
+    assert {"k1", "k2", "k3", "k4"} <= {event["args"]["kernel"] for event in pieces}
+    assert [event["args"]["name"] for event in events if event["ph"] == "M"] == [
+        "kernels one by one",
+        "kernels by thread",
+    ]

@@ -7,7 +7,11 @@ import sys
 import urllib.request
 from pathlib import Path
 
+import numpy as np
+import pytest
+
 from cli.samples import Run
+from ingot.view.serving import show_in_browser
 from interruptible import interruptible
 
 
@@ -44,3 +48,27 @@ def test_the_page_is_served_until_it_is_interrupted(model_file: Path) -> None:
             assert b"ingot" in page.read()
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 0
+
+
+def test_a_model_of_another_framework_is_converted(run: Run) -> None:
+    xgboost = pytest.importorskip("xgboost", reason="a booster is converted")
+    rows = np.arange(40.0).reshape(20, 2)
+    booster = xgboost.train({"max_depth": 2}, xgboost.DMatrix(rows, rows[:, 0]), 2)
+    booster.save_model("trees.ubj")
+    assert run("view", "trees.ubj", "--save", "page.html").exit_code == 0
+    assert "TreeEnsemble" in Path("page.html").read_text("utf-8")
+
+
+def test_a_pickle_is_not_opened(run: Run) -> None:
+    Path("model.pkl").write_bytes(b"\x80\x04.")
+    result = run("view", "model.pkl", "--save", "page.html")
+    assert result.exit_code == 1
+    assert "runs code as it is loaded" in result.stderr
+
+
+def test_without_a_browser_the_address_is_to_be_opened_by_hand(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("webbrowser.open", lambda _: False)
+    show_in_browser("http://127.0.0.1:1/")
+    assert "no browser was found" in capsys.readouterr().err

@@ -39,7 +39,37 @@ def test_sizes_seen_before_go_the_quick_way() -> None:
     assert found is not None
     np.testing.assert_array_equal(found[1], 2 * (x + 1))
     np.testing.assert_array_equal(found[0], 4 * (x + 1) ** 2)
-    assert quick(doubled, x=floats(5, 3)) is None
+
+
+def test_new_sizes_of_types_and_ranks_seen_before_go_the_quick_way() -> None:
+    doubled = session("g (float[n, 3] x) => (float[n, 3] y) { z = Softmax (x) y = Add (z, z) }")
+    doubled.run(None, {"x": floats(2, 3)})
+    for size in (5, 1, 2, 0, 9, 5):
+        found = quick(doubled, x=floats(size, 3))
+        assert found is not None
+        np.testing.assert_array_equal(found[0], doubled.run(None, {"x": floats(size, 3)})[0])
+    assert quick(doubled, x=floats(2, 4)) is None
+    assert quick(doubled, x=floats(6)) is None
+    with pytest.raises(ingot.InputError, match="got float32"):
+        doubled.run(None, {"x": floats(2, 4)})
+
+
+def test_new_sizes_of_an_input_that_no_kernel_reads_are_checked() -> None:
+    unread = session("g (float[n] x, float[3] z) => (float[n] y) { y = Neg (x) }")
+    unread.run(None, {"x": floats(2), "z": floats(3)})
+    assert quick(unread, x=floats(4), z=floats(4)) is None
+    with pytest.raises(ingot.InputError, match="input 'z'"):
+        unread.run(None, {"x": floats(4), "z": floats(4)})
+
+
+def test_new_sizes_that_take_too_much_memory_are_a_limit_error() -> None:
+    text = f"{HEADER} g (float[n] x) => (float[n] y) {{ y = Neg (x) }}"
+    small = ingot.Session(ingot.parse_model(text), providers=("cpu", "reference"), limits=ingot.RunLimits(memory=1000))
+    small.run(None, {"x": floats(2)})
+    for _ in range(3):
+        with pytest.raises(ingot.LimitError):
+            small.run(None, {"x": floats(2000)})
+    assert small.run(None, {"x": floats(2)})[0].tolist() == [0, -1]
 
 
 def test_results_are_new_each_time() -> None:
@@ -114,7 +144,6 @@ def test_the_latest_sizes_are_remembered_and_no_more_than_some() -> None:
         found = quick(doubled, x=floats(size))
         assert found is not None
         assert found[0].tolist() == (2 * floats(size)).tolist()
-    assert quick(doubled, x=floats(1)) is None
     assert doubled._compiled is not None
     assert len(doubled._compiled.fast_path._ready) == 32
 
@@ -212,7 +241,7 @@ def test_a_plan_with_calls_runs_sizes_seen_before_without_checks() -> None:
         np.testing.assert_array_equal(z, np.maximum(expected, 0))
         assert not np.may_share_memory(y, x)
         y[:] = z[:] = 0
-    assert again(chosen, x=floats(2, 4), c=yes) is None
+    assert again(chosen, x=floats(3, 4), c=yes) is None
     assert again(chosen, x=x.astype(np.float64), c=yes) is None
     assert again(chosen, x=x) is None
 

@@ -12,6 +12,7 @@ from fuse.programs import N, parameter
 from ingot.codegen.llvm.kernel import emit
 from ingot.loops.ir import kernels_in
 from ingot.loops.parametrise import parametrise
+from ingot.loops.show import show_kernel
 from ingot.prim import apply, gather, iota, permute
 from ingot.prim.tensor import Tensor
 from schedule.scheduled_programs import V4, scheduled, schedules_to, texts_of
@@ -91,6 +92,23 @@ def test_every_lane_is_stored_in_its_place(dtype: str, neighbours: int, length: 
     kind: Any = {"float": np.float32, "double": np.float64, "bool": np.bool_}.get(dtype, dtype)
     x = np.random.default_rng(1).integers(0, 100, (3, neighbours, length)).astype(kind)
     np.testing.assert_array_equal(session(x), x.transpose(0, 2, 1))
+
+
+@pytest.mark.parametrize("length", [16, 31, 77])
+@pytest.mark.parametrize("dtype", ["uint8", "float"])
+def test_padding_is_interleaved_with_what_is_read(dtype: str, length: int) -> None:
+    body = "p = Pad (x, a, c)\n y = Transpose <perm = [0, 2, 3, 1]> (p)"
+    constants = f"int64[8] a = {{0, 0, 1, 2, 0, 0, 1, 3}}, {dtype} c = {{7}}"
+    graph = f"g ({dtype}[1, 3, 4, n] x) => (y) <{constants}> {{ {body} }}"
+    session = ingot.Session(
+        ingot.parse_model(f"{HEADER} {graph}"), providers=("cpu", "reference"), fallback=False, threads=1
+    )
+    kind: Any = np.uint8 if dtype == "uint8" else np.float32
+    x = np.random.default_rng(1).integers(0, 100, (1, 3, 4, length)).astype(kind)
+    padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (2, 3)), constant_values=7)
+    np.testing.assert_array_equal(session(x), padded.transpose(0, 2, 3, 1))
+    assert session.compiled is not None
+    assert any("jam" in show_kernel(kernel) for kernel in kernels_in(session.compiled.scheduled.steps))
 
 
 @pytest.mark.parametrize("mode", ["DCR", "CRD"])

@@ -17,6 +17,9 @@ from ingot.view.server import Server
 Open = Callable[..., Any]
 """Opens the page of a model, with a fragment of its address, and returns playwright's page once it is drawn."""
 
+_CAMERA = ("--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream")
+"""A camera that shows a test picture, and is allowed."""
+
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Any]:
@@ -26,7 +29,7 @@ def chromium() -> Iterator[Any]:
     if program is None:
         pytest.skip("the page is tested in Chromium, and no browser is installed")
     with playwright.sync_playwright() as driver:
-        running = driver.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+        running = driver.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu", *_CAMERA])
         yield running
         running.close()
 
@@ -38,7 +41,12 @@ def open_page(chromium: Any) -> Iterator[Open]:
         complaints: list[str] = []
 
         def opened(
-            model: Model, fragment: str = "", *, url: str | None = None, source: str | None = None, **options: Any
+            model: Model,
+            fragment: str = "",
+            *,
+            url: str | None = None,
+            source: str | None = None,
+            **options: Any,
         ) -> Any:
             if url is None:
                 shown = Editable(Answers(model, "model.onnx"), source)

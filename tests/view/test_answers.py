@@ -10,6 +10,7 @@ from ingot import Model, Tensor, Value
 from ingot.view.answering import NotThere
 from ingot.view.answers import Answers
 from ingot.view.arrays import described, extent, picture
+from ingot.view.colours import in_colour
 from view.samples import layers, parsed
 
 
@@ -205,3 +206,17 @@ def test_a_function_that_calls_itself_is_opened_once() -> None:
     answers = Answers(parsed("y = local.f (x)", functions=function), "recursive")
     json.dumps(answers.get("model"))
     assert any("calls itself" in problem["message"] for problem in answers.get("check"))
+
+
+def test_arithmetic_and_memory_follow_from_shapes() -> None:
+    rows = dict(Answers(classifier(), "classifier").get("amounts"))
+    assert rows == {"arithmetic": "32 operations, for n = 1", "values take": "40B at once, for n = 1"}
+    assert Answers(parsed("y = local.Unknown (x)"), "unknown").get("amounts") == []
+
+
+def test_filters_of_three_channels_are_pictures_in_colour() -> None:
+    colours = in_colour(np.arange(4 * 3 * 5 * 5, dtype=np.float32).reshape(4, 3, 5, 5))
+    assert colours is not None
+    assert (colours["width"], colours["height"]) == (11, 11)
+    assert in_colour(np.ones((4, 2, 5, 5), np.float32)) is None
+    assert in_colour(np.ones((4, 3, 1, 1), np.float32)) is None

@@ -4,6 +4,7 @@ import http.client
 import json
 import re
 import shutil
+import socket
 import subprocess
 from collections.abc import Iterator
 from urllib.parse import urlsplit
@@ -77,6 +78,42 @@ def test_only_the_files_of_the_page_are_served(server: Server, name: str) -> Non
 
 def test_a_request_that_computes_needs_an_origin(server: Server) -> None:
     assert request(server, below(server, "data/run"), "POST")[0] == 400
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"nonsense\r\n\r\n",
+        b"GET /\r\n\r\n",
+        b"GET http://127.0.0.1/ HTTP/1.1\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost : a\r\n\r\n",
+        b"GET / HTTP/1.1\r\nno colon\r\n\r\n",
+        b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\n\r\n",
+        b"GET / HTTP/1.1\r\n" + b"".join(b"h%d: x\r\n" % i for i in range(200)) + b"\r\n",
+    ],
+)
+def test_what_is_no_request_is_refused_and_the_connection_closed(server: Server, content: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", server.port), 10) as connection:
+        connection.sendall(content)
+        connection.shutdown(socket.SHUT_WR)
+        assert connection.recv(100).startswith(b"HTTP/1.1 400 ")
+
+
+@pytest.mark.parametrize("length", ["-1", "1e3", str(1 << 40), "\u0663"])
+def test_a_body_has_a_length_that_can_be(server: Server, length: str) -> None:
+    headers = f"Host: 127.0.0.1:{server.port}\r\nOrigin: http://127.0.0.1:{server.port}\r\nContent-Length: {length}"
+    with socket.create_connection(("127.0.0.1", server.port), 10) as connection:
+        connection.sendall(f"POST {below(server, 'data/run')} HTTP/1.1\r\n{headers}\r\n\r\n".encode())
+        assert connection.recv(100).startswith(b"HTTP/1.1 400 ")
+
+
+def test_a_connection_takes_several_requests(server: Server) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+    for _ in range(3):
+        connection.request("GET", below(server, "page.css"))
+        assert connection.getresponse().read()
+    connection.close()
 
 
 def test_unknown_data_is_reported_in_words(server: Server) -> None:

@@ -29,7 +29,9 @@ from ingot.ir import Model
 )
 @model_argument("first")
 @click.argument("second", type=MODEL_PATH, required=False)
-@click.option("--input", "inputs", multiple=True, metavar="NAME=FILE", help=".npy .npz .pb .json, an image, 'random'.")
+@click.option(
+    "--input", "inputs", multiple=True, metavar="NAME=FILE", help=".npy .npz .pb .json .wav, an image, 'random'."
+)
 @click.option("--engine", "engines", multiple=True, type=click.Choice(ENGINES), help="Of both, or of each in turn.")
 @click.option("--bisect", is_flag=True, help="Find the first value inside that differs.")
 @click.option("--relative", type=float, default=1e-4, show_default=True, metavar="X", help="How far numbers may be.")

@@ -32,7 +32,9 @@ _MEMORY = re.compile(r"Session\(model, limits=RunLimits\(memory=([\d_]+)\)\)")
     )
 )
 @model_argument()
-@click.option("--input", "inputs", multiple=True, metavar="NAME=FILE", help=".npy .npz .pb .json, an image, 'random'.")
+@click.option(
+    "--input", "inputs", multiple=True, metavar="NAME=FILE", help=".npy .npz .pb .json .wav, an image, 'random'."
+)
 @click.option("--output", "outputs", multiple=True, metavar="NAME=FILE", help="Save to .npy, .npz, .json or .pb.")
 @click.option("--fetch", multiple=True, metavar="NAME", help="Values to give, besides the --output ones.")
 @shape_option

@@ -48,7 +48,7 @@ def view(
     value is; the model can be run and edited. With OTHER, what was added,
     removed and changed on the way from MODEL to it is in colour. The page is
     served to this machine alone, until Ctrl-C. Weights are read when they are
-    looked at, and may be missing.
+    looked at, and may be missing. Models of other frameworks are converted.
     """
     places = Places(folder, trusted)
     if save is not None:
@@ -61,6 +61,8 @@ def view(
         server = serve_while_loading(
             lambda: _page(model, other, places), click.echo, port=port, open_browser=not no_browser
         )
+    except KeyboardInterrupt:  # while the model was being loaded
+        return
     except OSError as error:
         if error.errno not in (errno.EADDRINUSE, errno.EACCES) or error.filename is not None:
             raise
@@ -83,8 +85,10 @@ def _page(model: str, other: str | None, places: Places) -> Answering:
 def _answers(model: str, places: Places) -> Answers:
     from ingot.cli.models import open_model  # as above
     from ingot.view.answers import Answers
+    from ingot.view.any_model import converted
 
-    return Answers(open_model(model, places, external="defer").model, _title(model))
+    foreign = None if model == STANDARD else converted(Path(model))
+    return Answers(foreign or open_model(model, places, external="defer").model, _title(model))
 
 
 def _comparison(model: str, other: str, places: Places) -> Comparison:

@@ -1,4 +1,4 @@
-"""Inputs of a run, from files: numpy arrays, ONNX test data, JSON, images."""
+"""Inputs of a run, from files: numpy arrays, ONNX test data, JSON, images, sounds."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from ingot.dtypes import DType
 from ingot.errors import InputError, nearest
+from ingot.feeds.sound import SOUNDS, read_sound
 from ingot.format.values import decode_value
 from ingot.ir import SparseTensor, Tensor, TensorType, Value
 from ingot.ir.types import Type
@@ -19,9 +20,14 @@ IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".gif", ".p
 _NUMPY, _ZIP = b"\x93NUMPY", b"PK"
 
 
-def read_feed(value: Value, path: Path) -> Any:
-    """What a file holds for an input; InputError if it is of no known kind, or does not make what the input takes."""
+def read_feed(value: Value, path: Path, rate: int | None = None) -> Any:
+    """What a file holds for an input; InputError if it is of no known kind, or does not make what the input takes.
+
+    A sound is resampled to so many samples a second, if `rate` is given.
+    """
     suffix = path.suffix.lower()
+    if suffix in SOUNDS:
+        return read_sound(value, path, rate)
     if suffix in IMAGES:
         from ingot.feeds.pictures import read_image  # needs Pillow
 
@@ -35,7 +41,7 @@ def read_feed(value: Value, path: Path) -> Any:
             return _plain(decode_value(path.read_bytes(), _typed(value)))
         case ".json":
             return _from_json(value, path)
-    kinds = ", ".join((".npy", ".npz", ".pb", ".json", *IMAGES))
+    kinds = ", ".join((".npy", ".npz", ".pb", ".json", *SOUNDS, *IMAGES))
     raise InputError(f"'{path}' is no kind of file that inputs are read from", hint=f"these are: {kinds}")
 
 

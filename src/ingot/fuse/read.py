@@ -7,8 +7,8 @@ from functools import lru_cache
 
 from ingot.dataclass import dataclass
 from ingot.dims import Dim
+from ingot.fuse.steps_of_codes import applied
 from ingot.loops.ir import (
-    Apply,
     Buffer,
     CheckedIndex,
     Index,
@@ -126,7 +126,7 @@ class Reader:
                 return Position(at[tensor.axis])
             case Map():
                 arguments = tuple(self.read(argument, at) for argument in tensor.arguments)
-                return Apply(tensor.dtype, tensor.function, arguments)
+                return applied(tensor.dtype, tensor.function, arguments)
             case Permute():
                 inner = dict(zip(tensor.order, at, strict=True))
                 return self.read(tensor.x, tuple(inner[axis] for axis in range(tensor.rank)))

@@ -92,6 +92,14 @@ PIPELINE = (
         concerns=("DequantizeLinear",),
     ),
     Entry(
+        "join codes instead of what they stand for", _in("join_codes.join_codes"), None, session=2,
+        concerns=("QuantizeLinear",),
+    ),
+    Entry(
+        "spread pixels of dequantised tensors", _in("upsampled_codes.spread_pixels"), None, session=2,
+        concerns=("ConvTranspose",),
+    ),
+    Entry(
         "multiply codes of dequantised tensors", _in("integer_products.integer_products"), None, session=2,
         concerns=("DequantizeLinear",),
     ),

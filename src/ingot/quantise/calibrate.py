@@ -45,8 +45,8 @@ def observed(model: Model, names: Sequence[str], samples: Samples, progress: Pro
     session = Session(_returning(model, computed))
     for number, feeds in enumerate(samples):
         results = dict(zip(computed, session.run(computed, feeds), strict=True)) if computed else {}
-        given = defaults | feeds
-        yield results | {name: given[name] for name in names if name in entering}
+        inputs = defaults | feeds
+        yield results | {name: inputs[name] for name in names if name in entering}
         progress(number + 1, samples.count or number + 2)
 
 

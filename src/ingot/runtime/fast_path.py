@@ -1,7 +1,8 @@
 """The fast path: for inputs of types and sizes that ran before, a plan is ready, and nothing is left to check.
 
 The native run of the last inputs is tried first (`native_run.py`): it finds out by itself whether these are like them.
-Others are looked up by their types and sizes.
+Others are looked up by their types and sizes. Where only the sizes are new, the plan itself checks all that there is to
+check, and binds.
 """
 
 from __future__ import annotations
@@ -11,16 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ingot.dtypes import DType
+from ingot.dtypes import Array, DType
+from ingot.errors import IngotError
 from ingot.prim.tensor import Call
-from ingot.runtime.direct_calls import direct_calls
+from ingot.runtime.direct_calls import DirectCall, direct_calls
 from ingot.runtime.feeds import strings_of
 from ingot.runtime.frame import Frame
+from ingot.runtime.guards import GuardFailed
 from ingot.runtime.interrupt import Interrupt
 from ingot.runtime.plan import Plan
 from ingot.runtime.ready_plan import ReadyPlan
 from ingot.runtime.recent import remember
-from ingot.runtime.run import PlanRunner
+from ingot.runtime.results import owned
+from ingot.runtime.run import ByteLimit, PlanRunner
 
 if TYPE_CHECKING:
     from ingot.runtime.evaluate import Evaluation
@@ -36,8 +40,15 @@ class FastPath:
         self._names = tuple(plan.inputs)
         self._are_numbers = all(tensor.dtype is not DType.UNDEFINED for tensor in plan.inputs.values())
         """Whether all inputs are tensors of numbers: no strings, and no sequences."""
-        self._ready: dict[tuple[Any, ...], ReadyPlan] = {}
+        self._ready: dict[tuple[Any, ...], ReadyPlan | None] = {}
+        """The types and sizes of inputs that ran, and the plan ready for them, once such inputs came again."""
         self._runner: PlanRunner | None = None
+        self._calls: Mapping[Call, DirectCall] | None = None
+        self._limit = ByteLimit(0)
+        self._kinds: dict[tuple[Any, ...], None] = {}
+        """The types and ranks of inputs that ran."""
+        self._checks_all = self._are_numbers and all(tensor in plan.placed for tensor in plan.inputs.values())
+        """Whether the plan itself checks every input."""
 
     def run(self, feeds: Mapping[str, Any], interrupt: Interrupt | None = None) -> list[Any] | None:
         """The outputs; None if this is no fast path: other sizes, other types, or an error that a kernel met.
@@ -94,8 +105,35 @@ class FastPath:
                     return None
             key += (array.shape, array.dtype)
             arrays.append(array)
-        ready = self._ready.get(tuple(key))
-        return None if ready is None else ready.run(frame, dict(zip(self._names, arrays, strict=True)), interrupt)
+        ready = self._prepared(tuple(key), arrays)
+        if ready is None:
+            return self._bound_anew(frame, tuple(key), arrays)
+        return ready.run(frame, dict(zip(self._names, arrays, strict=True)), interrupt)
+
+    def _bound_anew(self, frame: Frame, key: tuple[Any, ...], inputs: list[Any]) -> list[Any] | None:
+        """The outputs for inputs of new sizes, but of types and ranks that ran; None if there is more to check."""
+        if not self._checks_all or self._calls or _kinds(inputs) not in self._kinds:
+            return None
+        runner = self._runner
+        assert runner is not None
+        frame.native = frame.active = None
+        try:
+            results = runner.run(frame, inputs, _no_call, None, self._limit)
+        except (GuardFailed, IngotError):
+            return None
+        if results is not None:
+            remember(self._ready, key, None, _MOST_READY)
+        return results if results is None or runner.gives_fresh_arrays else owned(results, inputs)
+
+    def _prepared(self, key: tuple[Any, ...], inputs: list[Any]) -> ReadyPlan | None:
+        """The plan for inputs of a key; None if such inputs never ran."""
+        ready = self._ready.get(key)
+        if ready is None and key in self._ready:
+            assert self._runner is not None
+            assert self._calls is not None
+            ready = ReadyPlan(self._runner, inputs, self._calls, self._limit.left)
+            remember(self._ready, key, ready, _MOST_READY)
+        return ready
 
     def learn(
         self,
@@ -104,28 +142,39 @@ class FastPath:
         most_bytes: int,
         evaluation: Callable[[], Evaluation],
     ) -> bool:
-        """Have the plan ready for inputs like those that ran, if it has a fast path; whether it has.
+        """Note that inputs like these ran, if the plan has a fast path; whether it has.
 
         A run may take `most_bytes`; `evaluation` is how nodes of the model were evaluated.
         """
         if set(feeds) != set(self._names):
             return False
-        arrays = [feeds[name] for name in self._names]
         parts: list[Any] = []
-        for array in arrays:
+        for array in (feeds[name] for name in self._names):
             if type(array) is np.ndarray:
                 parts += (array.shape, array.dtype)
             elif (sequence := _key_of_sequence(array)) is not None:
                 parts += (list, sequence)
             else:
                 return False
+        if self._runner is None:
+            calls = _calls(runner.plan, evaluation)
+            if calls is None:
+                return False
+            self._calls, self._limit, self._runner = calls, ByteLimit(most_bytes), runner
+        if self._checks_all:
+            remember(self._kinds, _kinds([feeds[name] for name in self._names]), None, _MOST_READY)
         key = tuple(parts)
-        ready = self._ready.get(key) or _ready(runner, arrays, most_bytes, evaluation)
-        if ready is None:
-            return False
-        remember(self._ready, key, ready, _MOST_READY)
-        self._runner = ready.runner
+        remember(self._ready, key, self._ready.get(key), _MOST_READY)
         return True
+
+
+def _kinds(inputs: Sequence[Array]) -> tuple[Any, ...]:
+    """The types and ranks of arrays."""
+    return tuple([(array.dtype, array.ndim) for array in inputs])
+
+
+def _no_call(call: Call, _arguments: list[Any]) -> Sequence[Any]:
+    raise AssertionError(f"a plan without calls makes one of {call.node.op_type}")
 
 
 def _key_of_sequence(feed: Any) -> tuple[Any, ...] | None:
@@ -137,13 +186,9 @@ def _key_of_sequence(feed: Any) -> tuple[Any, ...] | None:
     return tuple((item.shape, item.dtype) for item in feed)
 
 
-def _ready(
-    runner: PlanRunner, inputs: Sequence[Any], most_bytes: int, evaluation: Callable[[], Evaluation]
-) -> ReadyPlan | None:
-    """A plan ready for inputs like these; None if it has no fast path: on a device, or with calls that need more."""
-    plan = runner.plan
+def _calls(plan: Plan, evaluation: Callable[[], Evaluation]) -> Mapping[Call, DirectCall] | None:
+    """The calls of a plan; None if it has no fast path: it is for a device, or calls need more than their inputs."""
     if plan.device is not None:
         return None
     has_calls = any(isinstance(segment.call, Call) for segment in plan.segments)
-    calls = direct_calls(plan, evaluation()) if has_calls else {}
-    return None if calls is None else ReadyPlan(runner, inputs, calls, most_bytes)
+    return direct_calls(plan, evaluation()) if has_calls else {}

@@ -40,7 +40,7 @@ class PreparedRun:
     bindings: tuple[Binding, ...]
     memory: tuple[tuple[int, Array], ...]
     """Memory by slot for what nobody but the stages themselves reads."""
-    sizes: Mapping[str, int]
+    sizes: dict[str, int]
     """The named sizes that are known after it."""
     needed: int
     """The bytes that it takes."""
@@ -166,10 +166,12 @@ class NativePrefix:
 def native_prefix(
     runner: PlanRunner, inputs: Sequence[Any], sizes: Mapping[str, int], stages: Sequence[Stage]
 ) -> NativePrefix | None:
-    """What can be run natively; None if that is nothing, or inputs are no arrays of numbers."""
+    """What can be run natively; None where inputs are no arrays of numbers.
+
+    Before a call that comes first that is to compare the inputs, which takes longer in Python.
+    """
     if not native_run.is_available():
         return None
     if any(type(array) is not np.ndarray or array.dtype.kind in _NO_NUMBERS for array in inputs):
         return None
-    prefix = NativePrefix(runner, inputs, sizes, stages)
-    return prefix if prefix.is_whole or any(stage.has_steps for stage in stages[: prefix.end + 1]) else None
+    return NativePrefix(runner, inputs, sizes, stages)

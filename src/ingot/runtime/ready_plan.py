@@ -50,14 +50,13 @@ class ReadyPlan:
         self, runner: PlanRunner, inputs: Sequence[Any], calls: Mapping[Call, DirectCall], most_bytes: int
     ) -> None:
         """`inputs` are those of a run that succeeded; a run may take `most_bytes`."""
-        self.runner = runner
+        self._runner = runner
         self._most_bytes = most_bytes
         self._failures = 0
         plan = runner.plan
         self._names = tuple(plan.inputs)
-        used = {slot for segment in plan.segments for step in segment.steps for slot in step.slots}
         placed = [plan.placed.get(tensor) for tensor in plan.inputs.values()]
-        self._slots = [(place, slot) for place, slot in enumerate(placed) if slot is not None and slot in used]
+        self._slots = [(place, slot) for place, slot in enumerate(placed) if slot is not None]
         self._sizes = runner.sizes_of(inputs)
         self._stages = tuple(stages(runner, self._sizes, calls))
         self._has_functions = any(stage.call is not None and not stage.call.is_lookup for stage in self._stages)
@@ -90,17 +89,16 @@ class ReadyPlan:
             return None
         while expected is not None and (native := self._activate(frame, expected)) is not None:
             results = native(feeds)
-            if results:
+            if results is not None and results is not False:
                 return results if self.is_whole else self.finish(frame, feeds, results, interrupt)
             expected = self._read_instead(frame, feeds) if results is False else None
         frame.native = frame.active = None
         if frame.words[0] or frame.words[1]:
             return None
-        slots, inputs = frame.slots, [feeds[name] for name in self._names]
+        values = self._values(frame, feeds)
         for place, slot in self._slots:
-            slots[slot] = address_of(inputs[place])
-        values = [*inputs, *frame.values[len(inputs) :], None]
-        return self._guarded(_Run(frame, inputs, values, self._sizes.copy(), interrupt), 0)
+            frame.slots[slot] = address_of(values[place])
+        return self._guarded(frame, values, self._sizes.copy(), 0, interrupt)
 
     def _activate(self, frame: Frame, expected: Readings) -> NativeFunction | None:
         """Have a frame ready for a native run that reads these numbers, and return it; None if there is none."""
@@ -125,61 +123,80 @@ class ReadyPlan:
         """The outputs, from the results of a native run in a frame in which this plan is active."""
         prefix, prepared = self._prefix, frame.prepared
         assert prefix is not None
-        inputs = [feeds[name] for name in self._names]
-        values = [*inputs, *frame.values[len(inputs) :], None]
+        values = self._values(frame, feeds)
         for number, array in zip(prefix.returned, results, strict=True):
             values[number] = array
-        run = _Run(frame, inputs, values, dict(prepared.sizes), interrupt, prepared.needed)
-        return self._guarded(run, prefix.end, has_begun=True)
+        return self._guarded(frame, values, prepared.sizes.copy(), prepared.needed, interrupt, prefix.end)
 
-    def _guarded(self, run: _Run, first: int, has_begun: bool = False) -> list[Any] | None:
-        """The outputs, from a stage on; None if the run has to be made in full. Interrupted where it has to end.
+    def _values(self, frame: Frame, feeds: Mapping[str, Any]) -> list[Any]:
+        """All values by number, as far as they are known before a run, and at the end that of omitted arguments."""
+        names = self._names
+        return [*map(feeds.__getitem__, names), *frame.values[len(names) :], None]
 
-        Where it `has_begun`, the kernels of the stage ran.
+    def _guarded(
+        self,
+        frame: Frame,
+        values: list[Any],
+        sizes: dict[str, int],
+        held: int,
+        interrupt: Interrupt | None,
+        call: int | None = None,
+    ) -> list[Any] | None:
+        """The outputs; None if the run has to be made in full. Interrupted where it has to end.
+
+        `held` bytes are allocated. The first stages have run up to the `call` of one, if that is given.
         """
+        inputs = values[: len(self._names)]
         allowed = before = None
         if self._has_functions:
             allowed, before = ALLOWED.set(self._most_bytes), float_errors.ignore()
         try:
-            results = self._results(run, first, has_begun)
+            results = self._results(frame, values, sizes, held, interrupt, call)
         except Interrupted:
             raise
         except (_Failure, GuardFailed, IndexError, IngotError, MemoryError, RecursionError):
-            self._failures += not run.frame.words[1]  # it was not stopped
+            self._failures += not frame.words[1]  # it was not stopped
             return None
         finally:
             if allowed is not None and before is not None:
                 float_errors.restore(before)
                 ALLOWED.reset(allowed)
-        return results if self._is_own or _are_own(results, run.inputs) else owned(results, run.inputs)
+        return results if self._is_own or _are_own(results, inputs) else owned(results, inputs)
 
-    def _results(self, run: _Run, first: int, has_begun: bool) -> list[Any]:
-        values, sizes, slots, interrupt = run.values, run.sizes, run.frame.slots, run.interrupt
+    def _results(
+        self,
+        frame: Frame,
+        values: list[Any],
+        sizes: dict[str, int],
+        held: int,
+        interrupt: Interrupt | None,
+        first: int | None,
+    ) -> list[Any]:
         readings: list[tuple[int, ...]] = []
-        for stage in self._stages[first:]:
-            if stage.has_steps and not has_begun:
-                self._start(run, stage)
-            has_begun = False
+        for stage in self._stages if first is None else self._stages[first:]:
+            if stage.has_steps and (first is None or stage.place != self._stages[first].place):
+                held += self._start(frame, stage, values, sizes, held)
             call = stage.call
             if call is not None:
                 if interrupt is not None:
                     interrupt.check()
                 results = call.results([values[number] for number in stage.arguments])
                 for result in results:
-                    run.held += _bytes(result)
+                    held += _bytes(result)
                 for number, index in stage.passed_on:
                     values[number] = results[index]
                 if stage.results:
                     for entry, index in stage.results:
-                        entry.admit(results[index], values, sizes, slots)
+                        entry.admit(results[index], values, sizes, frame.slots)
                     stage.prepared.check(values, sizes)
             elif stage.reads:
                 readings.append(stage.prepared.read(values, sizes))
-        if run.held > self._most_bytes:
+        if held > self._most_bytes:
             raise _Failure
-        if not first and self._prefix is not None:
+        if first is None and self._prefix is not None and readings:
             self._note(tuple(readings[: self._prefix.reading_count]))
-        return [values[number] for number in self.runner.outputs]
+        outputs = [values[number] for number in self._runner.outputs]
+        return [np.array(output) if isinstance(output, np.generic) else output for output in outputs]
 
     def _note(self, readings: Readings) -> None:
         """Expect the same of the next run, if it was read before, and remember it for runs that begin like this one."""
@@ -187,45 +204,22 @@ class ReadyPlan:
         for count in range(1, len(readings) + 1):
             remember(self._following, readings[:count], readings, _MOST_READINGS)
 
-    def _start(self, run: _Run, stage: Stage) -> None:
-        """Run the kernels of a stage."""
-        frame, prepared = run.frame, stage.prepared
-        segment = frame.segments[stage.place]
-        binding = stage.binding or prepared.binder.bind(run.sizes)
-        run.held += binding.needed
-        if run.held > self._most_bytes:
+    def _start(self, frame: Frame, stage: Stage, values: list[Any], sizes: dict[str, int], held: int) -> int:
+        """Run the kernels of a stage, where so many bytes are held; returns how many more are."""
+        prepared, segment = stage.prepared, frame.segments[stage.place]
+        binding = stage.binding or prepared.binder.bind(sizes)
+        if held + binding.needed > self._most_bytes:
             raise _Failure
         if binding is not segment.binding:
             segment.install(binding)
         for (number, slot, dtype), shape in zip(prepared.results, binding.shapes, strict=True):
-            array = run.values[number] = fresh_array(shape, dtype)
+            array = values[number] = fresh_array(shape, dtype)
             frame.slots[slot] = address_of(array)
         if segment.job is not None:
             thread_pool().start(segment.job)
             if frame.words[0] or frame.words[1]:
                 raise _Failure
-
-
-class _Run:
-    """A run in progress: the values and sizes known by now, and the bytes that they take."""
-
-    __slots__ = ("frame", "held", "inputs", "interrupt", "sizes", "values")
-
-    def __init__(
-        self,
-        frame: Frame,
-        inputs: list[Any],
-        values: list[Any],
-        sizes: dict[str, int],
-        interrupt: Interrupt | None,
-        held: int = 0,
-    ) -> None:
-        self.frame = frame
-        self.inputs = inputs
-        self.values = values
-        self.sizes = sizes
-        self.interrupt = interrupt
-        self.held = held
+        return binding.needed
 
 
 def _bytes(result: Any) -> int:

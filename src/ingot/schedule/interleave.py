@@ -39,9 +39,15 @@ def interleaved(nest: Nest, target: Target) -> Turned | None:
 
 
 def _is_contiguous(load: Load, along: Var) -> bool:
-    """Whether what is read lies contiguous along an axis, or a few elements apart, or is the same."""
-    if load.where or any(not isinstance(term, Var) and _depends(term, along) for term, _ in load.index.terms):
+    """Whether what is read lies contiguous along an axis, or a few elements apart, or is the same.
+
+    Where some of it is not read, as in padding, it lies contiguous: the lanes of a vector are masked.
+    """
+    places = [load.index, *(condition.index for condition in load.where)]
+    if any(not isinstance(term, Var) and _depends(term, along) for place in places for term, _ in place.terms):
         return False
+    if load.where:
+        return load.index.factor(along) == 1
     factor = load.index.factor(along)
     return isinstance(factor, int) and 0 <= factor <= LANES_APART
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json
 import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,12 +27,13 @@ from ingot.view.boxes import number_text, type_text
 from ingot.view.families import FAMILIES, mixture
 from ingot.view.flow import constant_of, is_constant_node
 from ingot.view.opening import opened_at_first
+from ingot.view.plain import plain
 from ingot.view.reflow import Placed, place
 from ingot.view.scene import Item, Level, Scene
 from ingot.view.themes import DARK, LIGHT
 
 if TYPE_CHECKING:
-    from ingot.view.runs import Runs
+    from ingot.view.running import Running
 
 _NODE = re.compile(r"in node '(.*)' \(", re.DOTALL)
 _MOST_PROBLEMS = 200
@@ -53,14 +53,15 @@ class Answers:
     _scene: Scene | None = None
     _types: Mapping[Value, Type] | None = None
     _leaves: dict[Node | Value, int] | None = None
-    _fates: Mapping[str, list[str]] | None = None
     _problems: list[Json] | None = None
     _first: Json = None
-    _runs: Runs | None = None
+    _running: Running | None = None
 
     def get(self, path: str) -> Json:
         """The answer to a path, of what JSON has; NotThere if there is none."""
         name, *rest = path.split("/")
+        if name in _OF_RUNS:
+            return self.running.get(path)
         answer = _PATHS.get(name)
         with self._lock:
             try:
@@ -76,9 +77,11 @@ class Answers:
             self.get("model")
 
     def file(self, path: str) -> bytes:
-        """A weight as the content of an .npy file; element types that numpy lacks become float32 or int8."""
+        """A weight, or a value of a run, as an .npy file; types that numpy lacks become float32 or int8."""
         from ingot.view.details import weight_of
 
+        if path.startswith("flow/"):
+            return self.running.file(path)
         match = re.fullmatch(r"npy/(\d+)/(\d+)", path)
         try:
             with self._lock:
@@ -88,11 +91,11 @@ class Answers:
         if array is None:
             raise NotThere(f"nothing is found under '{path}'")
         content = io.BytesIO()
-        np.save(content, _plain(array))
+        np.save(content, plain(array))
         return content.getvalue()
 
-    def everything(self) -> Iterator[tuple[str, Json]]:
-        """All that a saved page shows: paths and their answers."""
+    def everything(self, *, weights: bool = True) -> Iterator[tuple[str, Json]]:
+        """All that a saved page shows: paths and their answers; those of weights may be left out."""
         self.types()
         levels = list(self.scene.everything())
         yield "model", self.get("model")
@@ -101,12 +104,12 @@ class Answers:
         for leaf in range(len(self.scene.leaves)):
             node = self.scene.leaf(leaf).node
             yield f"node/{leaf}", self.get(f"node/{leaf}")
-            for index, value in enumerate(node.inputs if node is not None else ()):
+            for index, value in enumerate(node.inputs if node is not None and weights else ()):
                 if value is not None and _is_weight(value):
                     yield f"weight/{leaf}/{index}", self.get(f"weight/{leaf}/{index}")
         for number in range(len(self.scene.values)):
             yield f"value/{number}", self.get(f"value/{number}")
-        for path in ("types", "index", "check"):
+        for path in ("types", "index", "check", "amounts"):
             yield path, self.get(path)
 
     @property
@@ -131,49 +134,26 @@ class Answers:
 
     def post(self, path: str, body: bytes) -> Json:
         """The answer to a request that computes something; NotThere for any other."""
-        name, *rest = path.split("/")
-        if name == "cancel":
-            self.runs.cancel()
-            return {}
-        if name == "feed" and len(rest) == 2 and rest[0].isdecimal() and int(rest[0]) < len(self.model.inputs):
-            return {"text": self.runs.upload(int(rest[0]), rest[1], body)}
-        if name == "run":
-            return self._run(json.loads(body))
-        raise NotThere(f"nothing is computed under '{path}'")
+        return self.running.post(path, body)
 
     @property
-    def runs(self) -> Runs:
+    def running(self) -> Running:
         """The runs of the model."""
         with self._lock:
-            if self._runs is None:
-                from ingot.view.runs import Runs  # imports sessions
+            if self._running is None:
+                from ingot.view.running import Running  # imports sessions
 
-                self._runs = Runs(self.model)
-            return self._runs
+                self._running = Running(self)
+            return self._running
 
-    def _run(self, options: Json) -> Json:
-        if not isinstance(options, dict) or not isinstance(options.get("shapes", {}), dict):
-            raise NotThere("a run has a seed and shapes")
-        shapes = {str(name): str(text) for name, text in options.get("shapes", {}).items() if str(text).strip()}
-        outcome = self.runs.run(int(options.get("seed", 0)), shapes)
+    def numbered(self, shown: Callable[[Mapping[Node | Value, int]], Json]) -> Json:
+        """What a function makes of the numbers of leaves, while nobody else gives numbers."""
         with self._lock:
-            numbers = self._numbers()
-            values = {value.name: value for graph in self.model.graphs() for value in graph.values() if value.name}
-            ranges = {
-                self.scene.number_of(values[name]): each for name, each in outcome.ranges.items() if name in values
-            }
-            first = None if outcome.first is None or outcome.first not in values else values[outcome.first].producer
-            return {
-                "seconds": outcome.seconds,
-                "ranges": {number: each.text for number, each in ranges.items()},
-                "faults": [number for number, each in ranges.items() if each.invalid],
-                "first": None if first is None else numbers.get(first),
-                "assumed": list(outcome.open_sizes),
-                "inputs": {name: str(getattr(array, "shape", "")) for name, array in outcome.feeds.items()},
-            }
+            return shown(self._numbers())
 
-    def _result(self, number: int) -> Json:
-        return self.runs.value(self.scene.values[number].name)
+    def named_values(self) -> Mapping[str, Value]:
+        """The values of all graphs, by name."""
+        return {value.name: value for graph in self.model.graphs() for value in graph.values() if value.name}
 
     def _model(self) -> Json:
         if self._first is None:
@@ -243,7 +223,11 @@ class Answers:
         scene = self.scene
         levels = list(scene.everything())
         leaves = [scene.leaf(number) for number in range(len(scene.leaves))]
-        types = self._types or {}
+        types = self.types()
+
+        def spelled(node: Node | None, value: Value | None) -> str:
+            values = [value] if node is None else node.outputs
+            return " ".join(str(types.get(each, each.type) or "") for each in values if each is not None)
 
         def outputs(node: Node | None, value: Value | None) -> str:
             values = [value] if node is None else node.outputs
@@ -255,6 +239,7 @@ class Answers:
             "names": [leaf.name for leaf in leaves],
             "operators": [leaf.kind if leaf.node is None else leaf.node.op_type for leaf in leaves],
             "outputs": [outputs(leaf.node, leaf.value) for leaf in leaves],
+            "types": [spelled(leaf.node, leaf.value) for leaf in leaves],
             "levels": [level for level, _ in scene.leaves],
             "around": [scene.around(number) for number in levels],
         }
@@ -306,11 +291,18 @@ class Answers:
 
     def _weight(self, leaf: int, index: int) -> Json:
         from ingot.view.arrays import described
+        from ingot.view.colours import in_colour
         from ingot.view.details import weight_of
 
         tensor = weight_of(self.scene.leaf(leaf), index)
         name = re.sub(r"[^\w.-]+", "_", tensor.name, flags=re.ASCII) or "weight"
-        return {**described(_dense(tensor).numpy()), "file": f"{name[-80:]}.npy"}
+        array = _dense(tensor).numpy()
+        return {**described(array), "colours": in_colour(array), "file": f"{name[-80:]}.npy"}
+
+    def _amounts(self) -> Json:
+        from ingot.view.amounts import amounts  # imports operators
+
+        return amounts(self.model, self.types())
 
     def _check(self) -> Json:
         if self._problems is None:
@@ -323,17 +315,6 @@ class Answers:
                 self._problems.append({**asdict(problem), "leaf": numbers.get(names[0]) if names else None})
         return self._problems
 
-    def _explain(self, leaf: int) -> Json:
-        from ingot.view.fates import fates_of  # imports the compiler
-
-        node = self.scene.leaf(leaf).node
-        if node is None:
-            raise IndexError(leaf)
-        if self._fates is None:
-            self._fates = fates_of(self.model)
-        lines = self._fates.get(node.label, ["optimised away before anything was compiled, or part of a function"])
-        return {"lines": lines}
-
 
 _PATHS: dict[str, Callable[..., Json]] = {
     "model": Answers._model,
@@ -344,9 +325,11 @@ _PATHS: dict[str, Callable[..., Json]] = {
     "value": Answers._value,
     "weight": Answers._weight,
     "check": Answers._check,
-    "explain": Answers._explain,
-    "result": Answers._result,
+    "amounts": Answers._amounts,
 }
+
+_OF_RUNS = ("state", "result", "profile", "explain")
+"""Paths whose answers need sessions; some take long, while others are answered."""
 
 
 def _level_json(level: Level) -> Json:
@@ -423,12 +406,3 @@ def _is_weight(value: Value) -> bool:
 
 def _dense(tensor: Tensor | SparseTensor) -> Tensor:
     return tensor if isinstance(tensor, Tensor) else tensor.dense()
-
-
-def _plain(array: Any) -> Any:
-    """An array of a type that numpy itself has."""
-    if array.dtype.kind == "O":
-        return array.astype(np.str_)
-    if array.dtype.kind == "V" or array.dtype.isbuiltin != 1:
-        return array.astype(np.int8 if "int" in array.dtype.name else np.float32)
-    return array

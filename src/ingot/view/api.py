@@ -11,6 +11,7 @@ from pathlib import Path
 from ingot.format.load import ModelSource, load
 from ingot.ir.model import Model
 from ingot.view.answers import Answers
+from ingot.view.any_model import load_any
 from ingot.view.comparing.comparison import Comparison
 from ingot.view.editable import Editable
 from ingot.view.server import Server
@@ -84,7 +85,8 @@ def answers_of(model: Model | ModelSource, title: str | None = None) -> Answers:
     if isinstance(model, Model):
         return Answers(model, title or model.graph.name or "model")
     name = Path(model).name if isinstance(model, str | os.PathLike) else "model"
-    return Answers(load(model, external="defer"), title or name)
+    opened = load_any(Path(model)) if isinstance(model, str | os.PathLike) else load(model, external="defer")
+    return Answers(opened, title or name)
 
 
 def _is_notebook() -> bool:

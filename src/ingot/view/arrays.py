@@ -107,6 +107,14 @@ def picture(array: Array) -> Json | None:
     }
 
 
+def tiles_of(array: Array) -> int:
+    """The number of pictures that an array is made of; 0 if it has none."""
+    sizes = [size for size in array.shape if size != 1]
+    if len(sizes) < 2 or array.dtype.kind in "OUS" or not array.size:
+        return 0
+    return math.prod(sizes[:-2])
+
+
 def _reduced(tile: Array, side: int) -> npt.NDArray[np.float64]:
     """A tile with at most so many rows and columns: means of what falls together."""
     if tile.dtype.kind == "c":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from itertools import islice
 from typing import Any
 
 from ingot.errors import IngotError
@@ -21,6 +22,9 @@ from ingot.view.flow import Leaf, constant_of
 
 _LONGEST = 400
 _MOST_SHOWN = 16
+_MOST_PORTS = 200
+"""Inputs and outputs of a node that are listed."""
+_MOST_READERS = 500
 
 Json = dict[str, Any]
 Leaves = Mapping[Node | Value, int]
@@ -58,14 +62,15 @@ def leaf_details(
         "attributes": _attributes(node, operator),
         "inputs": [
             _input(index, formal, value, leaves, types, number_of)
-            for index, (formal, value) in enumerate(zip(inputs, node.inputs, strict=True))
+            for index, (formal, value) in enumerate(islice(zip(inputs, node.inputs, strict=True), _MOST_PORTS))
             if value is not None
         ],
         "outputs": [
             _port(formal, value, leaves, types, number_of, is_output=True)
-            for formal, value in zip(outputs, node.outputs, strict=True)
+            for formal, value in islice(zip(outputs, node.outputs, strict=True), _MOST_PORTS)
             if value.name
         ],
+        "more": max(0, len(node.inputs) - _MOST_PORTS) + max(0, len(node.outputs) - _MOST_PORTS),
         "documentation": _documentation(function, operator),
         "doc_string": node.doc_string,
         "metadata": metadata_rows(node.metadata_if_any or {}),
@@ -74,10 +79,16 @@ def leaf_details(
 
 def ends_of(value: Value, leaves: Leaves) -> tuple[list[tuple[int, str]], list[tuple[int, str]]]:
     """The leaf that computes a value, if any is drawn, and those that read it, each with a title."""
+    return _producers(value, leaves), _readers(value, leaves)
+
+
+def _producers(value: Value, leaves: Leaves) -> list[tuple[int, str]]:
     producer: Node | Value = value if value.producer is None else value.producer
-    producers = [(leaves[producer], _title(producer))] if producer in leaves else []
-    readers = [(leaves[node], _title(node)) for node in value.users if node in leaves]
-    return producers, readers
+    return [(leaves[producer], _title(producer))] if producer in leaves else []
+
+
+def _readers(value: Value, leaves: Leaves) -> list[tuple[int, str]]:
+    return [(leaves[node], _title(node)) for node in value.users if node in leaves][:_MOST_READERS]
 
 
 def weight_of(leaf: Leaf, index: int) -> Tensor | SparseTensor:
@@ -183,7 +194,6 @@ def _port(
     *,
     is_output: bool,
 ) -> Json:
-    producers, readers = ends_of(value, leaves)
     type_ = types.get(value, value.type)
     return {
         "formal": formal,
@@ -192,8 +202,8 @@ def _port(
         "value": number_of(value),
         "weight": None,
         "text": "",
-        "producers": [] if is_output else producers,
-        "readers": readers if is_output else [],
+        "producers": [] if is_output else _producers(value, leaves),
+        "readers": _readers(value, leaves) if is_output else [],
     }
 
 

@@ -1,14 +1,12 @@
-"""Running a model for the page: inputs, a run whose every value is looked at, and the values themselves."""
+"""Runs of a model for one tab of the page: every value is looked at, and held to be shown and compared."""
 
 from __future__ import annotations
 
 import math
-import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,20 +14,19 @@ import numpy as np
 from ingot.dataclass import dataclass
 from ingot.dtypes import Array
 from ingot.errors import InputError
-from ingot.feeds.files import read_feed
 from ingot.ir.model import Model
 from ingot.ir.node import Node
+from ingot.runtime.interrupt import Interrupted
 from ingot.session import Cancel, Session
-from ingot.tools.bench.inputs import inputs
-from ingot.view.arrays import described, extent
+from ingot.view.arrays import extent
+from ingot.view.inputs import Change, Inputs
 
 _MOST_BYTES = 1 << 30
 """Bytes of values that are held after a run; others are computed again when they are asked for."""
 
 _MOST_SECONDS = 600.0
-_MOST_BARS = 10
-
-Json = Any
+_MOST_HELD = 3
+"""Runs that are held: the last ones. One that others are compared with is held besides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,97 +50,109 @@ class Range:
 
 @dataclass(slots=True, eq=False)
 class Outcome:
-    """A run that is done: what flowed, by the names of values; `first` is the first with a NaN or an infinity."""
+    """A run that is done: what flowed, by the names of values, in the order in which they were computed.
 
+    `first` is the first with a NaN or an infinity.
+    """
+
+    number: int
     feeds: Mapping[str, Any]
-    seconds: float
+    seconds: float = 0.0
     ranges: dict[str, Range] = field(default_factory=dict)
     arrays: dict[str, Array] = field(default_factory=dict)
     first: str | None = None
     open_sizes: Sequence[str] = ()
+    held: int = 0
+    """Bytes in `arrays`."""
 
 
 class Runs:
-    """Runs of one model, one at a time: a new one cancels the one before."""
+    """Runs of one model, one at a time: a new one cancels the one before. A session is shared with other tabs."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, session: Session | None = None) -> None:
         self._model = model
-        self._session: Session | None = None
-        self._uploads: dict[str, Any] = {}
+        self._session = session
+        self.inputs = Inputs(model)
+        self.labels: list[str] = []
+        self.outcomes: dict[int, Outcome] = {}
         self._cancel: Cancel | None = None
         self._running = threading.Lock()
-        self.outcome: Outcome | None = None
+        self._count = 0
 
-    def upload(self, index: int, suffix: str, content: bytes) -> str:
-        """Use a file for an input of the model from now on; an empty one is forgotten. Returns what it is now.
+    @property
+    def is_running(self) -> bool:
+        """Whether a run is under way."""
+        return self._running.locked()
 
-        InputError if the file is of no known kind or does not fit the input.
-        """
-        value = self._model.inputs[index]
-        if not content:
-            self._uploads.pop(value.name, None)
-            return "random"
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder, f"file.{suffix}")
-            path.write_bytes(content)
-            array = read_feed(value, path)
-        self._uploads[value.name] = array
-        return f"{array.dtype}{list(array.shape)}" if isinstance(array, np.ndarray) else type(array).__name__
+    @property
+    def last(self) -> Outcome | None:
+        """The last run that was done."""
+        return self.outcomes[max(self.outcomes)] if self.outcomes else None
 
     def cancel(self) -> None:
         """End the run that is under way, if there is one."""
         if self._cancel is not None:
             self._cancel.cancel()
 
-    def run(self, seed: int, shapes: dict[str, str]) -> Outcome:
-        """Run the model on what was uploaded, and random inputs else, node by node.
+    def run(
+        self,
+        seed: int,
+        shapes: dict[str, str],
+        changes: Mapping[int, Change] | None = None,
+        keep: int | None = None,
+    ) -> Outcome:
+        """Run the model on its inputs, node by node; `keep` is the number of a run that must not be forgotten yet.
 
-        Sizes come from `shapes`, by input or by name, and from the arrays. InputError where something does not fit;
-        Interrupted if it was cancelled or takes too long.
+        InputError where something does not fit; Interrupted if it was cancelled or takes too long.
         """
-        self.cancel()
+        cancel = self._begin()
         with self._running:
-            self._cancel = cancel = Cancel()
-            feeds, open_sizes = inputs(self._bound(), shapes, {}, seed)
-            feeds.update(self._uploads)
-            outcome = Outcome(feeds, 0.0, open_sizes=open_sizes)
+            if cancel is not self._cancel:
+                raise Interrupted("a newer run took the place of this one")
+            feeds, open_sizes = self.inputs.feeds(seed, shapes, changes)
+            self._count += 1
+            outcome = Outcome(self._count, feeds, open_sizes=open_sizes)
             for name, value in feeds.items():
                 _note(outcome, name, value)
             begin = time.perf_counter()
-            self._opened().run(
-                None, feeds, cancel=cancel, seed=seed, deadline=_MOST_SECONDS, observe=_observer(outcome)
-            )
+            self.opened().run(None, feeds, cancel=cancel, seed=seed, deadline=_MOST_SECONDS, observe=_observer(outcome))
             outcome.seconds = time.perf_counter() - begin
-            self.outcome = outcome
+            self._hold(outcome, keep)
             return outcome
 
-    def value(self, name: str) -> Json:
-        """What a value was in the last run: facts, a histogram, a picture and bars; InputError if there was none."""
-        outcome = self.outcome
-        if outcome is None:
-            raise InputError("the model was not run yet")
+    def outcome(self, number: int) -> Outcome:
+        """A run by its number; InputError if there was none or it was forgotten."""
+        if number not in self.outcomes:
+            reason = "the model was not run yet" if not self.outcomes else "newer runs took the place of this one"
+            raise InputError(reason, hint="run it")
+        return self.outcomes[number]
+
+    def array(self, number: int, name: str) -> Array:
+        """What a value was in a run, computed again if it was not held; InputError if the run did not compute it."""
+        outcome = self.outcome(number)
         array = outcome.arrays.get(name)
         if array is None:
             if name not in outcome.ranges:
-                raise InputError(f"the last run did not compute '{name}'")
-            [array] = self._opened().run([name], outcome.feeds, deadline=_MOST_SECONDS)
-        array = np.asarray(array)
-        return {**described(array), "bars": _bars(array)}
+                raise InputError(f"this run did not compute '{name}'")
+            [array] = self.opened().run([name], outcome.feeds, deadline=_MOST_SECONDS)
+        return np.asarray(array)
 
-    def _opened(self) -> Session:
+    def opened(self) -> Session:
+        """The session that runs are made with, by the reference."""
         if self._session is None:
             self._session = Session(self._model, providers=("reference",))
         return self._session
 
-    def _bound(self) -> Model:
-        """A copy of the model whose sizes are those of the arrays that were uploaded."""
-        from ingot.feeds.sizes import bind_sizes_of
+    def _begin(self) -> Cancel:
+        self.cancel()
+        self._cancel = cancel = Cancel()
+        return cancel
 
-        twin = self._model.copy()
-        known = {value.name: value for value in twin.graph.inputs}
-        shapes = {known[name]: array.shape for name, array in self._uploads.items() if isinstance(array, np.ndarray)}
-        bind_sizes_of(twin, shapes)
-        return twin
+    def _hold(self, outcome: Outcome, keep: int | None) -> None:
+        self.outcomes[outcome.number] = outcome
+        for number in sorted(self.outcomes)[:-_MOST_HELD]:
+            if number != keep:
+                del self.outcomes[number]
 
 
 def _observer(outcome: Outcome) -> Any:
@@ -165,14 +174,6 @@ def _note(outcome: Outcome, name: str, value: Any) -> None:
         return
     array = np.asarray(array)
     outcome.ranges[name] = Range(*extent(array))
-    if sum(each.nbytes for each in outcome.arrays.values()) + array.nbytes <= _MOST_BYTES:
+    if outcome.held + array.nbytes <= _MOST_BYTES:
+        outcome.held += array.nbytes
         outcome.arrays[name] = array
-
-
-def _bars(array: Array) -> list[tuple[str, float]]:
-    """The greatest elements of a row of numbers, as of the scores of classes; none for other arrays."""
-    if array.dtype.kind not in "fiub" or array.size < 2 or max(array.shape, default=0) != array.size:
-        return []
-    flat = array.reshape(-1).astype(np.float64)
-    order = np.argsort(-np.nan_to_num(flat, nan=-np.inf), kind="stable")[:_MOST_BARS]
-    return [(str(place), float(flat[place])) for place in order.tolist() if np.isfinite(flat[place])]

@@ -5,6 +5,7 @@ The browser starts, and fetches and draws an empty page, while numpy is imported
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
 
@@ -40,7 +41,8 @@ def serve_while_loading(
 
 
 def show_in_browser(url: str) -> None:
-    """Open an address in the browser of the user."""
+    """Open an address in the browser of the user, or say on stderr that there is none."""
     import webbrowser  # not free to import
 
-    webbrowser.open(url)
+    if not webbrowser.open(url):
+        sys.stderr.write("no browser was found: open the address in one yourself\n")

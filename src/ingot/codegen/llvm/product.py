@@ -415,11 +415,15 @@ class _Emitter:
         last = b.sub(rows, I64(1))
         starts, conditions, byte_rows = [], [], []
         *outer, inner = product.k
+        self._bind(product.m, row)
         for line in range(height):
-            at = I64(line) if line == 0 else b.select(b.icmp_signed("<", I64(line), rows), I64(line), last)
+            inside = b.icmp_signed("<", I64(line), rows)
             if codes is not None and codes.dot is not None:
-                byte_rows.append(self._byte_row(b.add(row, at)))
-            self._bind(product.m, b.add(row, at))
+                byte_rows.append(
+                    self._byte_row(b.add(row, I64(line) if line == 0 else b.select(inside, I64(line), last)))
+                )
+            if line:
+                self.loops.advance(product.m, b.zext(inside, I64))
             starts.append(self._base(product.lhs.index, product.k))
             conditions.append([(self._base(condition.index, product.k), condition) for condition in product.lhs.where])
         step_cell = stack_slot(b, I64)
@@ -491,19 +495,39 @@ class _Emitter:
         b, tile, loops = self.b, self.tile, self.loops
         whole = b.icmp_signed("==", columns, I64(self.columns))
         vectors = tile.vectors // self.product.groups
-        with loops.loop(I64(0), rows, 1) as line:
-            self._bind(self.product.m, b.add(row, line))
-            with b.if_else(whole) as (full, part):
-                with full:
-                    for index in range(vectors):
-                        self._finish_vector(line, index, column, None)
-                with part:
-                    for index in range(vectors):
-                        past = b.sub(columns, I64(index * tile.lanes))
-                        with b.if_then(b.icmp_signed(">", past, I64(0))):
-                            numbers = ir.Constant(vector(I64, tile.lanes), list(range(tile.lanes)))
-                            mask = b.icmp_signed("<", numbers, loops.splat(past, tile.lanes))
-                            self._finish_vector(line, index, column, mask)
+        with self._each_row(row, rows) as line, b.if_else(whole) as (full, part):
+            with full:
+                for index in range(vectors):
+                    self._finish_vector(line, index, column, None)
+            with part:
+                for index in range(vectors):
+                    past = b.sub(columns, I64(index * tile.lanes))
+                    with b.if_then(b.icmp_signed(">", past, I64(0))):
+                        numbers = ir.Constant(vector(I64, tile.lanes), list(range(tile.lanes)))
+                        mask = b.icmp_signed("<", numbers, loops.splat(past, tile.lanes))
+                        self._finish_vector(line, index, column, mask)
+
+    @contextmanager
+    def _each_row(self, row: ir.Value, rows: ir.Value) -> Iterator[ir.Value]:
+        """A loop over the lines of a tile, with the variables of its rows bound; its body is emitted meanwhile."""
+        b, variables, chain = self.b, self.loops.variables, self.product.m
+        if len(chain) < 2:
+            with self.loops.loop(I64(0), rows, 1) as line:
+                self._bind(chain, b.add(row, line))
+                yield line
+            return
+        self._bind(chain, row)
+        cells = {var: stack_slot(b, I64) for var in chain}
+        for var, cell in cells.items():
+            b.store(variables[var], cell)
+        with self.loops.loop(I64(0), rows, 1) as line:
+            current = {var: b.load(cell, typ=I64) for var, cell in cells.items()}
+            variables.update(current)
+            yield line
+            variables.update(current)
+            self.loops.advance(chain, I64(1))
+            for var, cell in cells.items():
+                b.store(variables[var], cell)
 
     def _finish_vector(self, line: ir.Value, index: int, column: ir.Value, mask: ir.Value | None) -> None:
         b, loops, tile = self.b, self.loops, self.tile

@@ -100,7 +100,7 @@ def store_row(
     with loops.loop(end, depth, 1) as term:
         add(term, cells[0])
     for number, target in enumerate(targets):
-        values = [b.load(sums[number], typ=whole) for sums in cells]
+        values: list[ir.Value] = [b.load(sums[number], typ=whole) for sums in cells]
         while len(values) > 1:
             values = [b.fadd(*values[place : place + 2]) for place in range(0, len(values), 2)]
         b.store(values[0], target)

@@ -17,8 +17,8 @@ from ingot.codegen.llvm.kernel import Emitted
 from ingot.codegen.llvm.types import I64, PTR
 from ingot.codegen.nvptx.grid import KernelFunction, module_text
 from ingot.codegen.nvptx.half_product import emit_half_product, is_of_halves
-from ingot.codegen.nvptx.loops import ThreadLoops
 from ingot.codegen.nvptx.memory import lanes_along
+from ingot.codegen.nvptx.nest import emit_nest
 from ingot.codegen.nvptx.product import FINISH, TILES, emit_finish, emit_product
 from ingot.dims import Dim
 from ingot.loops.ir import Contraction, For, Kernel, Kind, Statement, extent
@@ -112,7 +112,7 @@ def emit(kernel: Kernel, target: Target) -> Emitted:
         function(FINISH, lambda b, frame: emit_finish(b, frame, nest))
         bounds = dict.fromkeys([*TILES, FINISH], (THREADS, 2))
     else:
-        function(ENTRY, lambda b, frame: ThreadLoops(b, frame).nest(nest))  # type: ignore[arg-type]
+        function(ENTRY, lambda b, frame: emit_nest(b, frame, nest))  # type: ignore[arg-type]
         bounds = {ENTRY: (MOST_GROUP if launch_of(kernel).shape is Shape.GROUPS else THREADS, 1)}
     written = {*kernel.writes, *kernel.scratch}
     for own in functions:

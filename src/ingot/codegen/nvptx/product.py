@@ -85,7 +85,7 @@ class Sums(ThreadLoops):
         b, product = self.b, self.product
         total = self.frame.size(extent((*product.batch, *product.m, *product.n)))
         pointer = self.frame.buffers[product.scratch[0]]
-        with self.loop(*self._strided(total)) as number:
+        with self.loop(*self.strided(total)) as number:
             cell = stack_slot(b, self.sum_kind)
             b.store(scalars.number(self.sum_dtype, 0, 1), cell)
             with b.counted(I64(0), SPLITS, I64(1)) as split:
@@ -110,7 +110,7 @@ class Block(Sums):
 
     def __init__(self, b: Builder, frame: Frame, product: Contraction, side: int, depth: int) -> None:
         super().__init__(b, frame, product)
-        self.thread = self._thread_of_block()
+        self.thread = self.thread_of_block()
         row_tiles = up(b, self.rows, I64(side))
         block = register(b, "ctaid.x")
         self.top = b.mul(b.srem(block, row_tiles), I64(side))

@@ -8,8 +8,8 @@ from ctypes import c_int32, c_int64, c_uint64, c_void_p
 from typing import Any
 
 from ingot.codegen.nvptx.kernel import ENTRY, MOST_GROUP, THREADS, Shape
-from ingot.codegen.nvptx.loops import HELD
 from ingot.codegen.nvptx.product import FINISH, LARGE, SIDE, SMALL, TILES
+from ingot.codegen.nvptx.rows import HELD
 from ingot.providers.cuda.device import Device
 from ingot.schedule.gpu import SPLIT_ELEMENTS
 

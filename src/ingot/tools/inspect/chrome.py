@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from ingot.tools.inspect.by_thread import Piece
 from ingot.tools.inspect.measured import Event, Measured
 
+_STEPS, _THREADS = 0, 1
+"""Rows of the picture: kernels one by one, as they are measured, and a run as it is, by thread."""
 
-def chrome_trace(measured: Measured) -> dict[str, Any]:
-    """The events of one run, in microseconds."""
-    return {"traceEvents": [_event(event) for event in measured.events], "displayTimeUnit": "ms"}
+
+def chrome_trace(measured: Measured, pieces: Sequence[Piece] = ()) -> dict[str, Any]:
+    """The steps of a measured run, and the pieces of kernels of one that was not, in microseconds."""
+    steps = {step.kernel: step.title for step in measured.steps}
+    names = [_named(_STEPS, "kernels one by one")]
+    names += [_named(_THREADS, "kernels by thread")] if pieces else []
+    events = [_event(event) for event in measured.events]
+    events += [_piece(piece, steps.get(piece.kernel, piece.kernel)) for piece in pieces]
+    return {"traceEvents": names + events, "displayTimeUnit": "ms"}
+
+
+def _named(process: int, name: str) -> dict[str, Any]:
+    return {"name": "process_name", "ph": "M", "pid": process, "tid": 0, "args": {"name": name}}
 
 
 def _event(event: Event) -> dict[str, Any]:
@@ -28,7 +42,20 @@ def _event(event: Event) -> dict[str, Any]:
         "ph": "X",
         "ts": event.begin * 1e6,
         "dur": event.seconds * 1e6,
-        "pid": 0,
+        "pid": _STEPS,
         "tid": 0,
         "args": details,
+    }
+
+
+def _piece(piece: Piece, title: str) -> dict[str, Any]:
+    return {
+        "name": title,
+        "cat": "piece",
+        "ph": "X",
+        "ts": piece.begin * 1e6,
+        "dur": piece.seconds * 1e6,
+        "pid": _THREADS,
+        "tid": piece.thread,
+        "args": {"kernel": piece.kernel},
     }

@@ -1,9 +1,8 @@
 // The state of the page: which groups are open, what is selected, and where one looks.
 // @ts-check
-import { corners, distance } from "./curves.js";
 import { Drawing } from "./draw.js";
 import { announce } from "./elements.js";
-import { advance, freeze, HEADER, Instance, origin, reflow } from "./reflow.js";
+import { advance, freeze, Instance, origin, reflow } from "./reflow.js";
 
 /**
  * @typedef {import("./scene.js").Scene} Scene
@@ -40,6 +39,10 @@ export class App {
     this.onSelect = [];
     /** @type {(() => void)[]} */
     this.onFrame = [];
+    /** @type {(() => void)[]} */
+    this.onTheme = [];
+    /** @type {(() => void)[]} called when another scene is shown */
+    this.onReplace = [];
     /** @type {((selection: Selection) => Promise<Node[]>)[]} what else the panel shows of a selection, above the rest */
     this.panelParts = [];
     this.isPending = false;
@@ -67,6 +70,7 @@ export class App {
     this.drawing.followed = new Set();
     reflow(this.root);
     advance(this.root, 1);
+    for (const listener of this.onReplace) listener();
   }
 
   /**
@@ -365,91 +369,5 @@ export class App {
     const { x, y } = this.corner(instance, item, "then"), placed = instance.then;
     const scale = Math.min(Math.max(this.camera.scale, 0.75), Math.max(0.2, (this.height || 1) / (placed.heights[item] + 80)));
     this.move({ scale, x: x - (this.width || 0) / 2 / scale, y: y + placed.heights[item] / 2 - (this.height || 0) / 2 / scale });
-  }
-
-  /**
-   * What is at a point of the canvas: the innermost item, and whether it is the heading of an open one; or a value.
-   * @param {number} canvasX
-   * @param {number} canvasY
-   * @returns {{spot: Spot, isHeading: boolean, value: number | null, within: number}}
-   */
-  at(canvasX, canvasY) {
-    let x = this.camera.x + canvasX / this.camera.scale, y = this.camera.y + canvasY / this.camera.scale;
-    let instance = this.root;
-    /** @type {Spot} */
-    let frame = null;
-    for (;;) {
-      const { now, level } = instance;
-      let next = null;
-      for (let i = 0; i < level.items.length; i++) {
-        const left = now.lefts[i], top = now.tops[i];
-        if (!level.items[i].width || x < left || y < top || x > left + now.widths[i] || y > top + now.heights[i]) continue;
-        const open = instance.inner.get(i);
-        if (!open) return { spot: { instance, item: i }, isHeading: false, value: null, within: x - left };
-        if (y < top + HEADER) return { spot: { instance, item: i }, isHeading: true, value: null, within: x - left };
-        frame = { instance, item: i };
-        next = open;
-        x -= left;
-        y -= top;
-        break;
-      }
-      if (!next) break;
-      instance = next;
-    }
-    const value = this.lineAt(instance, x, y);
-    return { spot: value === null ? frame : null, isHeading: false, value, within: 0 };
-  }
-
-  /**
-   * @param {Instance} instance
-   * @param {number} x
-   * @param {number} y
-   */
-  lineAt(instance, x, y) {
-    let best = 6 / this.camera.scale, value = null;
-    instance.level.tracks.forEach((track, number) => {
-      if (track.stub) return;
-      for (let which = 0; which < track.targets.length; which++) {
-        const away = distance(corners(instance, number, which), x, y);
-        if (away < best) [best, value] = [away, track.values[0]];
-      }
-    });
-    return value;
-  }
-
-  /**
-   * The item beside the selected one: its producer or reader, or its neighbour in the row.
-   * @param {"up" | "down" | "left" | "right"} direction
-   */
-  walk(direction) {
-    const selection = this.selection;
-    if (selection.kind !== "item") {
-      const first = this.root.level.items.findIndex((item) => item.width > 0);
-      if (first >= 0) this.show(this.root, first);
-      return;
-    }
-    const { instance, item } = selection, { level } = instance;
-    let next = -1;
-    if (direction === "up") next = level.tracks.find((track) => track.targets.includes(item) && level.items[track.source].width)?.source ?? -1;
-    else if (direction === "down") next = level.tracks.find((track) => track.source === item && track.targets.some((t) => level.items[t].width))?.targets.find((t) => level.items[t].width) ?? -1;
-    else {
-      const row = level.rows[level.ranks[item]].filter((vertex) => vertex >= 0 && level.items[vertex].width);
-      next = row[row.indexOf(item) + (direction === "left" ? -1 : 1)] ?? -1;
-    }
-    if (next >= 0) this.bring(instance, next);
-    else if (instance.parent && (direction === "up" || direction === "down")) this.bring(instance.parent, instance.item);
-  }
-
-  /**
-   * Select an item, and move only if it is out of sight.
-   * @param {Instance} instance
-   * @param {number} item
-   */
-  bring(instance, item) {
-    this.select({ kind: "item", instance, item });
-    const { x, y } = this.corner(instance, item, "then"), scale = this.camera.scale;
-    const sx = (x - this.camera.x) * scale, sy = (y - this.camera.y) * scale;
-    if (sx < 60 || sy < 40 || sx > (this.width || 0) - 60 || sy > (this.height || 0) - 80)
-      this.move({ scale, x: x - (this.width || 0) / 2 / scale, y: y - (this.height || 0) / 2 / scale });
   }
 }

@@ -149,7 +149,7 @@ function listPart(found, titles, go) {
     ...found.entries.map((/** @type {Difference} */ entry) => {
       const isPlaced = entry.merged !== null || entry.a !== null || entry.b !== null;
       const title = isPlaced ? make("button", { class: "link", onclick: () => go(entry) }, entry.title) : make("span", {}, entry.title);
-      return make("div", { class: `difference ${entry.status}` }, title, ...entry.changes.map(changeLine));
+      return make("div", { class: `difference ${entry.status}` }, title, ...entry.changes.map((change) => changeLine(change, entry)));
     }),
     rest > 0 ? make("p", { class: "faint" }, `and ${rest} more`) : make("span"),
   ];
@@ -157,12 +157,15 @@ function listPart(found, titles, go) {
 
 /** @param {Difference} entry */
 function entryPart(entry) {
-  return make("div", { class: `difference ${entry.status}` }, make("b", {}, `${STATUS[entry.status].words}: ${entry.title}`), ...entry.changes.map(changeLine));
+  return make("div", { class: `difference ${entry.status}` }, make("b", {}, `${STATUS[entry.status].words}: ${entry.title}`), ...entry.changes.map((change) => changeLine(change, entry)));
 }
 
-/** @param {Difference["changes"][0]} change */
-function changeLine(change) {
-  const parts = [make("span", { class: "faint" }, `${change.kind} ${change.name} `)];
+/**
+ * @param {Difference["changes"][0]} change
+ * @param {Difference} entry
+ */
+function changeLine(change, entry) {
+  const parts = [make("span", { class: "faint" }, change.name === entry.title ? `${change.kind} ` : `${change.kind} ${change.name} `)];
   if (change.before !== null) parts.push(make("del", {}, change.before));
   if (change.before !== null && change.after !== null) parts.push(" → ");
   if (change.after !== null) parts.push(make("ins", {}, change.after));

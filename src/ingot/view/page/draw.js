@@ -1,5 +1,6 @@
 // Drawing: boxes, frames of open groups and lines, as far as they are on the screen and large enough to be seen.
 // @ts-check
+import { badge } from "./badge.js";
 import { corners, trace } from "./curves.js";
 import { markOf } from "./marks.js";
 
@@ -31,7 +32,11 @@ export class Drawing {
     this.hovered = null;
     /** @type {Set<number>} values that are followed */
     this.followed = new Set();
-    /** @type {Map<number, string>} colours of leaves by a measure: times, errors */
+    /** @type {import("./measures.js").Measured | null} colours and labels by a measure: costs, differences of runs */
+    this.measured = null;
+    /** @type {Set<number>} leaves that belong together, as those of a kernel */
+    this.ringed = new Set();
+    /** @type {Map<number, string>} colours of leaves in the place of those of operators */
     this.heat = new Map();
     /** @type {import("./marks.js").Marks} colours around leaves and around groups with such leaves inside: problems, differences */
     this.marks = { leaves: new Map(), levels: new Map() };
@@ -130,10 +135,11 @@ export class Drawing {
     context.textAlign = "left";
     context.lineWidth = 3;
     context.strokeStyle = this.theme.frames[(depth + 1) % 2];
-    const width = Math.min(w - 40, context.measureText(title).width);
-    context.strokeText(title, x + 12, y + 18, w - 40);
+    title = shortened(context, title, w - 40);
+    const width = context.measureText(title).width;
+    context.strokeText(title, x + 12, y + 18);
     context.fillStyle = this.theme.text;
-    context.fillText(title, x + 12, y + 18, w - 40);
+    context.fillText(title, x + 12, y + 18);
     if (open && open.level.class && w > width + 150) {
       context.font = `10px ${FONT}`;
       context.fillStyle = this.theme.faint;
@@ -142,6 +148,21 @@ export class Drawing {
     context.fillStyle = this.theme.faint;
     context.font = `600 14px ${FONT}`;
     context.fillText("–", x + w - 20, y + 18);
+    const measured = this.measure(item);
+    if (measured?.label && w > width + 130) {
+      context.font = `10px ${FONT}`;
+      context.textAlign = "right";
+      context.fillText(measured.label, x + w - 28, y + 18);
+    }
+  }
+
+  /**
+   * What a measure says of an item; undefined if it says nothing.
+   * @param {Item} item
+   */
+  measure(item) {
+    if (!this.measured) return undefined;
+    return item.kind === "node" ? this.measured.leaves.get(item.number) : item.kind === "group" ? this.measured.levels.get(item.opens ?? -1) : undefined;
   }
 
   /**
@@ -157,11 +178,11 @@ export class Drawing {
     const context = this.context, theme = this.theme, scale = /** @type {number} */ (this.scale), families = this.scene.model.families;
     const isSelected = this.isAt(instance, number, this.selected), isHovered = this.isAt(instance, number, this.hovered);
     const shade = theme.is_dark ? "dark" : "light";
-    const heat = item.kind === "node" ? this.heat.get(item.number) : undefined;
+    const heat = item.kind === "node" ? this.heat.get(item.number) : undefined, measured = this.measure(item), ground = measured ? measured.colour : theme.box;
     const isSmall = scale * 12 < 3.2, mark = markOf(this.marks, item);
-    const colour = heat || (item.family ? families[item.family][shade] : theme.box);
+    const colour = this.measured ? ground : heat || (item.family ? families[item.family][shade] : theme.box);
     if (isSmall) {
-      context.fillStyle = mark || (item.kind === "group" ? families[largest(item)]?.[shade] || theme.border : item.kind === "node" ? colour : theme.port);
+      context.fillStyle = mark || (item.kind === "group" && !this.measured ? families[largest(item)]?.[shade] || theme.border : item.kind === "node" || item.kind === "group" ? colour : theme.port);
       context.fillRect(x, y, w, h);
       if (isSelected) this.ring(x, y, w, h);
       return;
@@ -183,14 +204,14 @@ export class Drawing {
       }
       context.stroke();
     } else if (item.kind === "group") {
-      context.fillStyle = theme.box;
+      context.fillStyle = ground;
       for (const shift of item.members.length ? [4, 2, 0] : [2, 0]) {
         rounded(context, x + shift, y + shift, w, h, 6);
         context.fill();
         context.stroke();
       }
       let at = x + 8;
-      for (const [family, share] of item.mixture) {
+      for (const [family, share] of this.measured ? [] : item.mixture) {
         context.fillStyle = families[family][shade];
         context.fillRect(at, y + h - 5, share * (w - 16), 3);
         at += share * (w - 16);
@@ -201,8 +222,9 @@ export class Drawing {
       context.fill();
       context.stroke();
     }
+    if (measured) badge(context, theme, measured, x, y, w, h);
     if (mark) this.ring(x, y, w, h, mark);
-    if (isSelected) this.ring(x, y, w, h);
+    if (isSelected || (item.kind === "node" && this.ringed.has(item.number))) this.ring(x, y, w, h);
     context.textAlign = "center";
     context.fillStyle = theme.text;
     context.font = `600 12px ${FONT}`;
@@ -272,7 +294,8 @@ export class Drawing {
         else trace(context, points, ox, oy);
         if (level.items[target].kind !== "port out" && !instance.inner.has(target)) arrows.push([ox + points[points.length - 2], oy + points[points.length - 1]]);
       }
-      if (scale > 0.5) sized.push(number);
+      const foot = top + now.heights[track.source]; // the text on a line stands below its source
+      if (scale > 0.5 && foot < view.bottom && foot + 30 > view.top) sized.push(number);
     }
     context.stroke();
     context.fillStyle = theme.line;
@@ -316,7 +339,7 @@ export class Drawing {
     context.font = `9px ${FONT}`;
     context.textAlign = "left";
     const lines = [label];
-    const range = track.values.length === 1 ? this.scene.ranges.get(track.values[0]) : undefined;
+    const range = track.values.length === 1 && !this.measured ? this.scene.ranges.get(track.values[0]) : undefined;
     if (range) lines.push(range);
     const width = Math.max(...lines.map((text) => context.measureText(text).width));
     const place = /** @type {[number, number, number, number]} */ ([x, y - 9, x + width, y - 9 + 11 * lines.length]);
@@ -349,6 +372,18 @@ export class Drawing {
   isAt(instance, item, spot) {
     return Boolean(spot && spot.instance === instance && spot.item === item);
   }
+}
+
+/**
+ * As much of a text as fits into a width, and an ellipsis.
+ * @param {CanvasRenderingContext2D} context
+ * @param {string} text
+ * @param {number} width
+ */
+function shortened(context, text, width) {
+  const whole = context.measureText(text).width;
+  if (whole <= width) return text;
+  return `${text.slice(0, Math.max(1, Math.floor((text.length * width) / whole) - 2))}…`;
 }
 
 /** @param {Item} item */

@@ -1,13 +1,15 @@
 // What the mouse, the wheel and the keys do.
 // @ts-check
 import { byId, make } from "./elements.js";
+import { hit } from "./hits.js";
+import { walk } from "./walk.js";
 
 /** @typedef {import("./app.js").App} App */
 
 const KEYS = [
   ["/", "search"], ["↑ ↓", "to what computes the input, or reads the output"], ["← →", "to the neighbour"], ["Enter", "open or close the selected group"],
   ["[  ]", "the one before or after, of equal parts"], ["F", "fit the picture"], ["+ −", "zoom"], ["E", "open all"], ["C", "close all"], ["Esc", "select the model"],
-  ["Alt ← →", "back and forward"], ["M", "edit"], ["Ctrl Z  Ctrl Y", "undo and redo an edit"], ["D", "light or dark"], ["P", "panel"], ["?", "this list"],
+  ["Alt ← →", "back and forward"], ["M", "edit"], ["Ctrl Z  Ctrl Y", "undo and redo an edit"], ["R", "run the model"], ["T", "time it: what each node costs"], ["D", "light or dark"], ["P", "panel"], ["?", "this list"],
 ];
 
 /** @type {App} whose picture keys and buttons act on */
@@ -65,6 +67,7 @@ export function dress(app, theme) {
     swatch.style.background = family[theme];
     return make("span", {}, swatch, family.name);
   }));
+  for (const listener of app.onTheme) listener();
   app.redraw();
 }
 
@@ -85,7 +88,7 @@ function pointing(app) {
       [lastX, lastY] = [event.offsetX, event.offsetY];
       return;
     }
-    const { spot, value } = app.at(event.offsetX, event.offsetY);
+    const { spot, value } = hit(app, event.offsetX, event.offsetY);
     canvas.style.cursor = spot || value !== null ? "pointer" : "grab";
     if (spot?.instance !== app.drawing.hovered?.instance || spot?.item !== app.drawing.hovered?.item) {
       app.drawing.hovered = spot;
@@ -95,7 +98,7 @@ function pointing(app) {
   canvas.addEventListener("pointerup", (event) => {
     isDown = false;
     if (moved > 4) return;
-    const { spot, isHeading, value, within } = app.at(event.offsetX, event.offsetY);
+    const { spot, isHeading, value, within } = hit(app, event.offsetX, event.offsetY);
     if (value !== null) return app.select({ kind: "value", value });
     if (!spot) return app.select({ kind: "model" });
     const { instance, item } = spot, width = instance.now.widths[item];
@@ -103,7 +106,7 @@ function pointing(app) {
     app.select({ kind: "item", instance, item });
   });
   canvas.addEventListener("dblclick", (event) => {
-    const { spot } = app.at(event.offsetX, event.offsetY);
+    const { spot } = hit(app, event.offsetX, event.offsetY);
     if (spot) app.toggle(spot.instance, spot.item);
     else app.zoom(1.6, event.offsetX, event.offsetY);
   });
@@ -115,7 +118,7 @@ function pointing(app) {
  */
 function keyed(app, event) {
   const target = /** @type {HTMLElement} */ (event.target);
-  if (["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName) || event.ctrlKey || event.metaKey) return;
+  if (["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName) || document.querySelector("dialog[open]") || event.ctrlKey || event.metaKey) return;
   if (event.altKey) {
     if (event.key === "ArrowLeft") history.back();
     else if (event.key === "ArrowRight") history.forward();
@@ -127,10 +130,10 @@ function keyed(app, event) {
   /** @type {Record<string, () => void>} */
   const actions = {
     "/": () => byId("search").focus(),
-    ArrowUp: () => app.walk("up"),
-    ArrowDown: () => app.walk("down"),
-    ArrowLeft: () => app.walk("left"),
-    ArrowRight: () => app.walk("right"),
+    ArrowUp: () => walk(app, "up"),
+    ArrowDown: () => walk(app, "down"),
+    ArrowLeft: () => walk(app, "left"),
+    ArrowRight: () => walk(app, "right"),
     Enter: () => selection.kind === "item" && app.toggle(selection.instance, selection.item),
     "[": () => selection.kind === "item" && app.turn(selection.instance, selection.item, -1),
     "]": () => selection.kind === "item" && app.turn(selection.instance, selection.item, 1),
@@ -143,6 +146,8 @@ function keyed(app, event) {
     Escape: () => app.select({ kind: "model" }),
     d: () => byId("theme").click(),
     m: () => byId("edit").click(),
+    r: () => byId("run").click(),
+    t: () => byId("profile").click(),
     p: () => document.body.classList.toggle("no-panel"),
     "?": () => help(),
   };

@@ -8,9 +8,10 @@ import { listening } from "./input.js";
 import { linking } from "./links.js";
 import { mapping } from "./map.js";
 import { showing } from "./panel.js";
-import { markProblems } from "./problems.js";
+import { explaining, markProblems } from "./problems.js";
 import { Scene } from "./scene.js";
 import { searching } from "./search.js";
+import { resuming, tooling } from "./tooling.js";
 import { get, within } from "./transport.js";
 
 async function start() {
@@ -31,13 +32,16 @@ async function start() {
   mapping(app);
   searching(app);
   editing(app);
+  explaining(app);
   await comparing(app);
+  tooling(app);
   showing(app);
   await linking(app);
   await scene.fetchTypes();
   app.redraw();
   if (!model.compared) markProblems(app).catch(() => {}); // the panel says what went wrong
   document.body.dataset.typed = "true";
+  await resuming(app);
 }
 
 /** @param {() => void} action */

@@ -1,9 +1,11 @@
 // The panel: what is known of the model, of a group, of a node, of a value or of a weight.
 // @ts-check
 import { byId, make } from "./elements.js";
+import { runPanel } from "./inputs.js";
 import { heatMap, histogram } from "./pictures.js";
-import { runPanel, valuePanel } from "./run.js";
+import { costPart } from "./profile.js";
 import { address, get, isSaved } from "./transport.js";
+import { valuePanel } from "./values.js";
 
 /**
  * @typedef {import("./app.js").App} App
@@ -47,10 +49,12 @@ function modelPart(app) {
   const { summary, title } = app.scene.model;
   const problems = make("div", {}, make("p", { class: "faint" }, "checking …"));
   get("check").then((found) => problems.replaceChildren(...problemList(app, found))).catch((error) => problems.replaceChildren(make("p", { class: "faint" }, error.message)));
+  const facts = table(summary.facts);
+  app.scene.typed.then(() => get("amounts")).then((rows) => facts.append(...table(rows).childNodes)).catch(() => {}); // shapes do not tell them
   return [
     make("h1", {}, title),
     summary.doc ? make("p", { class: "faint" }, summary.doc) : make("span"),
-    table(summary.facts),
+    facts,
     make("h2", {}, "Inputs"), ...summary.inputs.map((/** @type {string[]} */ port) => plainPort(port)),
     make("h2", {}, "Outputs"), ...summary.outputs.map((/** @type {string[]} */ port) => plainPort(port)),
     ...runPanel(app),
@@ -90,9 +94,11 @@ function groupPart(app, item) {
     ...item.rows.map((row) => make("p", { class: "faint" }, row[1])),
     make("div", { class: "row" }, make("button", { class: "primary", onclick: () => app.toggle(instance, number) }, open ? "Close" : "Open"), make("button", { onclick: () => app.openAll() }, "Open all inside")),
     ...(steps ? [make("h2", {}, "Equal parts"), steps] : []),
+    ...costPart(app, item),
     make("h2", {}, "Operators by family"),
     bars(item.mixture.map(([family, share]) => [app.scene.model.families[family].name, Math.round(share * 1000) / 10, "%"])),
     ...(level ? ports(app, level) : []),
+    ...valuePanel(app, [...new Set(instance.level.tracks.filter((track) => track.source === number).flatMap((track) => track.values))].slice(0, 4)),
   ];
 }
 
@@ -141,8 +147,9 @@ async function leafPart(app, item) {
   }
   for (const [title, list] of [["Inputs", node.inputs], ["Outputs", node.outputs]])
     if (list.length) parts.push(make("h2", {}, title), ...list.map((/** @type {any} */ port) => portPart(app, item.number, port)));
+  if (node.more) parts.push(make("p", { class: "faint" }, `and ${node.more.toLocaleString()} more inputs or outputs`));
   parts.push(...valuePanel(app, node.outputs.map((/** @type {any} */ port) => port.value)));
-  if (item.kind === "node") parts.push(...fatePart(item.number));
+  if (item.kind === "node") parts.push(...costPart(app, item), ...fatePart(item.number));
   if (node.documentation) parts.push(make("h2", {}, "What it computes"), make("p", {}, node.documentation));
   if (node.doc_string) parts.push(make("h2", {}, "Notes of the model"), make("p", {}, node.doc_string));
   if (node.metadata.length) parts.push(make("h2", {}, "Metadata"), table(node.metadata));
@@ -183,6 +190,7 @@ function portPart(app, leaf, port) {
 function weightPart(weight, path) {
   const parts = [table(weight.facts)];
   if (weight.histogram) parts.push(histogram(weight.histogram, weight.low, weight.high));
+  if (weight.colours) parts.push(heatMap(weight.colours));
   if (weight.picture) parts.push(heatMap(weight.picture));
   const file = address(path);
   if (file) parts.push(make("a", { href: file, download: weight.file }, "download .npy"));

@@ -25,6 +25,25 @@ export function histogram(counts, low, high) {
 }
 
 /**
+ * The elements of a vector in order, as bars from zero.
+ * @param {number[]} elements
+ */
+export function strip(elements) {
+  const width = 320, height = 56, canvas = make("canvas", { width: width * 2, height: height * 2, class: "strip" });
+  canvas.style.width = `${width}px`;
+  const context = canvas.getContext("2d"), style = getComputedStyle(document.documentElement);
+  context.scale(2, 2);
+  const low = Math.min(0, ...elements), high = Math.max(0, ...elements), span = high - low || 1, step = width / elements.length;
+  const zero = (height * high) / span;
+  elements.forEach((element, i) => {
+    const y = (height * (high - element)) / span;
+    context.fillStyle = style.getPropertyValue(element < 0 ? "--low" : "--bar");
+    context.fillRect(i * step, Math.min(y, zero), Math.max(0.7, step - (step > 3 ? 1 : 0)), Math.max(0.7, Math.abs(y - zero)));
+  });
+  return canvas;
+}
+
+/**
  * A picture that the server has scaled down: rows of bytes, 0 for the least and 255 for the greatest element.
  * @param {{width: number, height: number, bytes: string, note: string, signed: boolean, scale?: number, colours?: boolean}} picture
  */

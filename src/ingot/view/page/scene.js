@@ -18,6 +18,10 @@ export class Scene {
   constructor(model, prefix = "") {
     this.model = model;
     this.prefix = prefix;
+    /** @type {() => void} */
+    this.settleTypes = () => {};
+    /** @type {Promise<void>} settled once the types of all values are known */
+    this.typed = new Promise((resolve) => (this.settleTypes = resolve));
     /** @type {Map<number, Level>} */
     this.levels = new Map();
     /** @type {Map<number, string>} */
@@ -28,6 +32,8 @@ export class Scene {
     this.ranges = new Map();
     /** @type {Set<number>} values with NaN or infinities in the last run */
     this.faults = new Set();
+    /** @type {Map<number, {message: string, hint: string | null, severity: string}[]>} what is wrong with leaves */
+    this.problems = new Map();
     /** @type {Promise<any> | null} */
     this.listed = null;
     for (const level of model.levels) this.add(level);
@@ -52,6 +58,7 @@ export class Scene {
   /** Fetch the types of all values that are known here. */
   async fetchTypes() {
     for (const [value, type] of Object.entries(await get("types", this.prefix))) this.types.set(Number(value), type);
+    this.settleTypes();
   }
 
   /** The names of all nodes, their operators and levels. */

@@ -22,6 +22,14 @@ export function within(prefix) {
 }
 
 /**
+ * Whether a saved page has the data at a path.
+ * @param {string} path
+ */
+export function has(path) {
+  return embedded !== null && path in embedded;
+}
+
+/**
  * The data at a path, as the server gives it; an Error with its message if there is none.
  * @param {string} path
  * @param {string} [prefix]

@@ -1,0 +1,1 @@
+"""Text as token numbers, by the `tokenizer.json` that belongs to a model."""

@@ -1,0 +1,50 @@
+"""How far two runs of a model lie apart, value by value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ingot.dataclass import dataclass
+from ingot.dtypes import Array
+from ingot.view.arrays import sampled
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Two arrays of one value: the largest difference of elements, and that over the largest magnitude of the first.
+
+    Both are infinite where one has a NaN or an infinity in the place of another number, or where the shapes differ.
+    """
+
+    largest: float
+    relative: float
+
+
+def differences(first: Mapping[str, Array], second: Mapping[str, Array]) -> dict[str, Difference]:
+    """The differences of the values that both runs have and that are numbers, by name, in the order of the first."""
+    return {
+        name: difference(array, second[name])
+        for name, array in first.items()
+        if name in second and array.dtype.kind not in "OUS" and array.size
+    }
+
+
+def difference(first: Array, second: Any) -> Difference:
+    """How far two arrays lie apart."""
+    other = np.asarray(second)
+    if first.shape != other.shape or other.dtype.kind in "OUS":
+        return Difference(math.inf, math.inf)
+    one, two = sampled(first)[0], sampled(other)[0]
+    same = (one == two) | (np.isnan(one) & np.isnan(two))
+    if same.all():
+        return Difference(0.0, 0.0)
+    with np.errstate(invalid="ignore", over="ignore"):
+        apart = np.where(same, 0.0, np.abs(one - two))
+    largest = float(apart.max()) if np.isfinite(apart).all() else math.inf
+    finite = np.abs(one[np.isfinite(one)])
+    magnitude = float(finite.max()) if finite.size else 0.0
+    return Difference(largest, largest / magnitude if magnitude else math.inf)

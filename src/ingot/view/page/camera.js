@@ -1,0 +1,46 @@
+// A frame of the camera as a file.
+// @ts-check
+import { make } from "./elements.js";
+
+/**
+ * Show what the camera sees, and return the frame that is chosen; null if none is.
+ * @returns {Promise<File | null>}
+ */
+export async function takePicture() {
+  if (!navigator.mediaDevices) throw new Error("this browser gives the page no camera");
+  /** @type {MediaStream} */
+  let stream;
+  try {
+    stream = await navigator.mediaDevices.getUserMedia({ video: true });
+  } catch (error) {
+    throw new Error(`no camera: ${/** @type {Error} */ (error).message}`);
+  }
+  const video = make("video", { autoplay: true, muted: true, playsInline: true, srcObject: stream });
+  const chosen = await new Promise((resolve) => {
+    let result = false;
+    const dialog = make("dialog", { class: "camera", onclose: () => {
+      dialog.remove();
+      resolve(result);
+    } }, video, make("div", { class: "row" }, make("button", { class: "primary", onclick: () => {
+      result = true;
+      frame(video).then(() => dialog.close());
+    } }, "Use this frame"), make("button", { onclick: () => dialog.close() }, "Cancel")));
+    document.body.append(dialog);
+    dialog.showModal();
+  });
+  const file = chosen ? await frame(video) : null;
+  for (const track of stream.getTracks()) track.stop();
+  return file;
+}
+
+/**
+ * @param {HTMLVideoElement} video
+ * @returns {Promise<File>}
+ */
+async function frame(video) {
+  if (!video.videoWidth) await new Promise((resolve) => video.addEventListener("loadeddata", resolve, { once: true }));
+  const canvas = make("canvas", { width: video.videoWidth, height: video.videoHeight });
+  canvas.getContext("2d").drawImage(video, 0, 0);
+  const blob = await new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
+  return new File([blob], "camera.png");
+}

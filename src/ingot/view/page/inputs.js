@@ -1,0 +1,242 @@
+// The part of the panel that runs the model: inputs from files, a camera or text, their sizes, and sliders.
+// @ts-check
+import { takePicture } from "./camera.js";
+import { announce, make } from "./elements.js";
+import { playing } from "./play.js";
+import { changedRuns, runModel, runs, stopRun, tab } from "./runs.js";
+import { isSaved, post } from "./transport.js";
+
+/**
+ * @typedef {import("./app.js").App} App
+ * @typedef {import("./runs.js").Change} Change
+ */
+
+const RATES = ["as it is", "8000", "16000", "22050", "24000", "44100", "48000"];
+let rate = "16000";
+let typed = "";
+
+/**
+ * @param {App} app
+ * @returns {Node[]}
+ */
+export function runPanel(app) {
+  if (isSaved) return [];
+  const { summary } = app.scene.model, place = make("div", { class: "run" });
+  const fill = () => place.isConnected || !place.firstChild ? place.replaceChildren(...form(app, summary)) : undefined;
+  fill();
+  refreshers.set("run", fill);
+  return [make("h2", {}, "Run it"), place];
+}
+
+/** @type {Map<string, () => void>} parts of the panel that show what runs are given, the newest of each */
+const refreshers = new Map();
+runs.onChange.push(() => refreshers.forEach((refresh) => refresh()));
+
+/**
+ * @param {App} app
+ * @param {any} summary
+ * @returns {Node[]}
+ */
+function form(app, summary) {
+  const sizes = summary.sizes.map((/** @type {string} */ name) => {
+    const input = make("input", { type: "text", size: 5, placeholder: "1", value: runs.settings.shapes[name] || "", oninput: () => (runs.settings.shapes[name] = input.value) });
+    return make("label", {}, `${name} `, input);
+  });
+  const seed = make("input", { type: "number", class: "short", min: 0, value: runs.settings.seed, oninput: () => (runs.settings.seed = Math.max(0, Math.round(Number(seed.value)) || 0)) });
+  const button = make("button", { class: "primary", onclick: () => runModel(app) }, "Run"), stop = make("button", { onclick: stopRun, disabled: !runs.isRunning }, "Stop");
+  return [
+    ...summary.inputs.map((/** @type {string[]} */ port, /** @type {number} */ index) => inputRow(app, port, index)),
+    ...(takesText(summary) ? [textRow(app)] : []),
+    make("div", { class: "row" }, ...sizes, make("label", { title: "of random inputs" }, "seed ", seed)),
+    make("div", { class: "row" }, button, stop, ...playing(app)),
+    make("div", { class: "state" }, ...outcome(app)),
+    labelRow(),
+  ];
+}
+
+/**
+ * @param {App} app
+ * @param {string[]} port
+ * @param {number} index
+ */
+function inputRow(app, [name, type], index) {
+  const picker = make("input", { type: "file", hidden: true, onchange: () => picker.files[0] && sendFile(index, picker.files[0]) });
+  const change = runs.changes[index], slider = make("div", { class: "slider" });
+  const show = () => slider.replaceChildren(...(runs.changes[index] ? sliderPart(app, index, type) : []));
+  if (change) show();
+  const tools = make("div", { class: "row tools" },
+    make("button", { onclick: () => picker.click(), title: ".npy .npz .json .pb, an image, a .wav sound" }, "File …"),
+    looksLikeImage(type) ? make("button", { onclick: () => camera(index), title: "a frame of the camera" }, "Camera") : null,
+    make("button", { disabled: !(index in runs.notes), onclick: () => sendFile(index, null) }, "Random"),
+    make("button", { class: change ? "on" : "", title: "change it, and see what moves", onclick: async () => {
+      if (runs.changes[index]) {
+        delete runs.changes[index];
+        runs.base = null;
+        changedRuns();
+        await runModel(app);
+      } else {
+        runs.changes[index] = /^float|^bfloat/.test(type) ? { kind: "scale", amount: 1, at: 0 } : { kind: "element", amount: 0, at: 0 };
+        show();
+      }
+    } }, "Slider"), picker);
+  return make("div", { class: "port input", "data-input": String(index) }, make("div", {}, make("b", {}, name), " ", make("span", { class: "faint" }, runs.notes[index] || "random")), tools, slider);
+}
+
+/** @param {string} type */
+function looksLikeImage(type) {
+  const sizes = /\[(.*)\]/.exec(type)?.[1].split(",").map((size) => size.trim()) || [];
+  return sizes.length >= 3 && sizes.length <= 4 && sizes.some((size) => ["1", "3", "4"].includes(size));
+}
+
+/**
+ * A slider that changes an input; the model is run again while it moves.
+ * @param {App} app
+ * @param {number} index
+ * @param {string} type
+ */
+function sliderPart(app, index, type) {
+  const change = runs.changes[index], isInteger = /int|bool/.test(type);
+  const spans = { scale: [0, 2, 0.01], noise: [0, 2, 0.01], element: isInteger ? [0, 1000, 1] : [-3, 3, 0.01] };
+  const [low, high, step] = spans[change.kind], shown = make("span", { class: "faint" }, String(change.amount));
+  const range = make("input", { type: "range", min: low, max: high, step, value: change.amount, oninput: () => {
+    change.amount = Number(range.value);
+    shown.textContent = range.value;
+    moveSoon(app);
+  } });
+  const at = make("input", { type: "number", class: "short", min: 0, value: change.at, title: "which element", oninput: () => {
+    change.at = Math.max(0, Math.round(Number(at.value)) || 0);
+    moveSoon(app);
+  } });
+  const kinds = [["scale", "all elements ×"], ["noise", "noise +"], ["element", "one element ="]];
+  const select = make("select", { onchange: () => {
+    Object.assign(change, { kind: select.value, amount: select.value === "scale" ? 1 : 0 });
+    changedRuns();
+    moveSoon(app);
+  } }, ...kinds.map(([value, text]) => make("option", { value, selected: value === change.kind }, text)));
+  return [make("div", { class: "row" }, select, change.kind === "element" ? at : null, shown), range];
+}
+
+/** @type {number} */
+let waiting = 0;
+let isMoving = false;
+
+/**
+ * Run soon, after a run without changes that this one is compared with.
+ * @param {App} app
+ */
+function moveSoon(app) {
+  clearTimeout(waiting);
+  waiting = window.setTimeout(async () => {
+    if (isMoving) return moveSoon(app);
+    isMoving = true;
+    try {
+      if (runs.base === null) {
+        const changes = runs.changes;
+        runs.changes = {};
+        const before = await runModel(app);
+        runs.changes = changes;
+        if (!before) return;
+        runs.base = before.number;
+      }
+      await runModel(app);
+    } finally {
+      isMoving = false;
+    }
+  }, 120);
+}
+
+/** @param {any} summary */
+function takesText(summary) {
+  return summary.inputs.some((/** @type {string[]} */ [, type]) => /^u?int(32|64)\[[^,\]]*(,[^,\]]*)?\]$/.test(type));
+}
+
+/** @param {App} app */
+function textRow(app) {
+  const picker = make("input", { type: "file", hidden: true, accept: ".json", onchange: async () => {
+    if (!picker.files[0]) return;
+    await attempt(async () => {
+      runs.tokeniser = (await post(`tokeniser/${tab}`, await picker.files[0].arrayBuffer())).text;
+      if (typed) await speak();
+    });
+  } });
+  const speak = () => attempt(async () => Object.assign(runs.notes, (await post(`text/${tab}`, { text: typed })).notes));
+  const area = make("textarea", { rows: 2, placeholder: "text, by way of a tokenizer.json", value: typed, oninput: () => (typed = area.value), onchange: () => runs.tokeniser && speak() });
+  return make("div", { class: "port text" }, area, make("div", { class: "row tools" }, make("button", { onclick: () => picker.click() }, "Tokeniser …"),
+    make("button", { disabled: !runs.tokeniser, onclick: speak }, "Use the text"), make("span", { class: "faint" }, runs.tokeniser), picker));
+}
+
+function labelRow() {
+  const picker = make("input", { type: "file", hidden: true, accept: ".txt,.json", onchange: () => picker.files[0] && attempt(async () => {
+    runs.labels = (await post(`labels/${tab}`, await picker.files[0].arrayBuffer())).count;
+  }) });
+  return make("div", { class: "row" }, make("button", { class: "link", onclick: () => picker.click(), title: "names of classes: one on each line, or JSON" }, "Labels …"),
+    make("span", { class: "faint" }, runs.labels ? `${runs.labels} names of classes` : "for the scores of classes"), picker);
+}
+
+/**
+ * Send a file for an input, or have it random again.
+ * @param {number} index
+ * @param {File | null} file
+ */
+export async function sendFile(index, file) {
+  await attempt(async () => {
+    const isSound = file && /\.wav$/i.test(file.name), hertz = isSound ? await askRate() : 0;
+    const name = file ? encodeURIComponent(file.name.split("/").join("_")) : "npy";
+    const answer = await post(`feed/${tab}/${index}/${hertz}/${name}`, file ? await file.arrayBuffer() : new ArrayBuffer(0));
+    if (file) runs.notes[index] = answer.text;
+    else delete runs.notes[index];
+  });
+}
+
+/**
+ * How many samples a second a sound is to have; 0 for those that it has.
+ * @returns {Promise<number>}
+ */
+function askRate() {
+  return new Promise((resolve) => {
+    const select = make("select", {}, ...RATES.map((value) => make("option", { value, selected: value === rate }, value)));
+    const dialog = make("dialog", { class: "ask", onclose: () => {
+      rate = select.value;
+      dialog.remove();
+      resolve(Number(rate) || 0);
+    } }, make("p", {}, "Samples a second that the model takes"), make("div", { class: "row" }, select, make("button", { class: "primary", onclick: () => dialog.close() }, "Use")));
+    document.body.append(dialog);
+    dialog.showModal();
+  });
+}
+
+/** @param {number} index */
+async function camera(index) {
+  await attempt(async () => {
+    const file = await takePicture();
+    if (file) await sendFile(index, file);
+  });
+}
+
+/** @param {() => Promise<any>} action */
+async function attempt(action) {
+  try {
+    await action();
+  } catch (error) {
+    announce(/** @type {Error} */ (error).message, true);
+  }
+  changedRuns();
+}
+
+/**
+ * @param {App} app
+ * @returns {Node[]}
+ */
+function outcome(app) {
+  if (runs.isRunning) return [make("p", { class: "faint busy" }, "running, node by node …")];
+  if (runs.problem) return [make("p", { class: "bad" }, runs.problem)];
+  const last = runs.last;
+  if (!last) return [];
+  const assumed = last.assumed.length ? `; ${last.assumed.join(", ")} assumed to be 1` : "";
+  const parts = [make("p", { class: "faint" }, `ran in ${last.seconds.toPrecision(3)} s${assumed}. Lines show the least and greatest element.`)];
+  if (last.faults.length) {
+    const show = last.first === null ? null : make("button", { class: "link", onclick: () => app.reveal(last.first ?? 0) }, "show the first");
+    parts.push(make("p", { class: "bad" }, `NaN or infinity in ${last.faults.length} values, red in the picture. `, show));
+  }
+  return parts;
+}

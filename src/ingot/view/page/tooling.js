@@ -1,0 +1,48 @@
+// Running and measuring the model: everything of the page that needs a machine, wired up.
+// @ts-check
+import { contrasting } from "./contrast.js";
+import { dropping } from "./dropping.js";
+import { byId } from "./elements.js";
+import { applyMeasure, setMeasure } from "./measures.js";
+import { forgetPins, pinning } from "./pins.js";
+import { forgetProfile, profiling, resumeProfile } from "./profile.js";
+import { forgetRuns, resume, runModel, runs } from "./runs.js";
+import { has, isSaved } from "./transport.js";
+import { valueCard } from "./values.js";
+
+/** @typedef {import("./app.js").App} App */
+
+/** @param {App} app */
+export function tooling(app) {
+  profiling(app);
+  dropping(app);
+  app.onTheme.push(() => applyMeasure(app));
+  const isOne = !app.scene.model.compared;
+  byId("run").hidden = isSaved || !isOne;
+  byId("profile").hidden = !isOne || (isSaved && !has("profile"));
+  if (!isOne) return;
+  contrasting(app);
+  if (!isSaved) pinning(app, valueCard);
+  byId("run").onclick = () => runModel(app);
+  runs.onChange.push(() => {
+    byId("run").textContent = runs.isRunning ? "Running …" : "▶ Run";
+    if (!runs.isRunning && app.selection.kind !== "model") app.select(app.selection);
+  });
+  app.onReplace.push(() => {
+    forgetRuns();
+    forgetPins();
+    forgetProfile();
+    setMeasure(app, null);
+    resume(app).catch(() => {}); // the next run says what is wrong
+  });
+}
+
+/**
+ * Show what this tab has done before the page was loaded again, or what a saved page was written for.
+ * @param {App} app
+ */
+export async function resuming(app) {
+  if (app.scene.model.compared) return;
+  const state = await resume(app);
+  if (state?.profiled || has("profile")) await resumeProfile(app, isSaved);
+}

@@ -1,0 +1,171 @@
+"""Tokens as the package `tokenizers` gives them, for the kinds of files that are read here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot.errors import InputError, UnsupportedError
+from ingot.feeds.tokeniser.feeds import token_feeds
+from ingot.feeds.tokeniser.read import read_tokeniser
+from ingot.feeds.tokeniser.tokeniser import Encoded
+
+TEXTS = [
+    "Hello, world! It's 2026 and we'll see 3.14 of them.",
+    "  leading spaces,\ttabs\nand   runs of   them  ",
+    "Ärger mit Übermut: naïve café — “quotes” … 12½",
+    "日本語のテキスト and 中文 mixed",
+    "don't stop, can't stop; THE END [MASK] of it",
+    "emoji 👩‍👩‍👧 and \u200bzero width, x²",
+    "unaffable unbelievably antidisestablishmentarianism",
+    "",
+    " ",
+]
+CORPUS = [*TEXTS, "the quick brown fox jumps over the lazy dog", "low lower lowest new newer newest"] * 3
+
+
+def trained(make: Callable[[Any], tuple[Any, Any]]) -> Any:
+    """A tokeniser of the package, trained on a few lines."""
+    package = pytest.importorskip("tokenizers", reason="tokens are compared with those of the package tokenizers")
+    tokenizer, trainer = make(package)
+    tokenizer.train_from_iterator(CORPUS, trainer)
+    return tokenizer
+
+
+def bert(package: Any) -> tuple[Any, Any]:
+    tokenizer = package.Tokenizer(package.models.WordPiece(unk_token="[UNK]"))
+    tokenizer.normalizer = package.normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = package.pre_tokenizers.BertPreTokenizer()
+    special = ["[UNK]", "[CLS]", "[SEP]", "[MASK]", "[PAD]"]
+    tokenizer.post_processor = package.processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 1), ("[SEP]", 2)]
+    )
+    return tokenizer, package.trainers.WordPieceTrainer(vocab_size=200, special_tokens=special)
+
+
+def gpt2(package: Any) -> tuple[Any, Any]:
+    tokenizer = package.Tokenizer(package.models.BPE())
+    tokenizer.pre_tokenizer = package.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    alphabet = package.pre_tokenizers.ByteLevel.alphabet()
+    trainer = package.trainers.BpeTrainer(vocab_size=400, initial_alphabet=alphabet, special_tokens=["<|endoftext|>"])
+    return tokenizer, trainer
+
+
+def llama3(package: Any) -> tuple[Any, Any]:
+    tokenizer, trainer = gpt2(package)
+    words = (
+        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|"
+        r"\s+(?!\S)|\s+"
+    )
+    steps = [
+        package.pre_tokenizers.Split(package.Regex(words), "isolated"),
+        package.pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+    ]
+    tokenizer.pre_tokenizer = package.pre_tokenizers.Sequence(steps)
+    return tokenizer, trainer
+
+
+def t5(package: Any) -> tuple[Any, Any]:
+    tokenizer = package.Tokenizer(package.models.Unigram())
+    tokenizer.normalizer = package.normalizers.Sequence(
+        [package.normalizers.NFKC(), package.normalizers.Replace(package.Regex(" {2,}"), " ")]
+    )
+    tokenizer.pre_tokenizer = package.pre_tokenizers.Metaspace()
+    trainer = package.trainers.UnigramTrainer(vocab_size=150, special_tokens=["<unk>", "</s>"], unk_token="<unk>")
+    return tokenizer, trainer
+
+
+def spaced(package: Any) -> tuple[Any, Any]:
+    tokenizer = package.Tokenizer(package.models.BPE(unk_token="<unk>", fuse_unk=True))
+    tokenizer.normalizer = package.normalizers.Sequence(
+        [package.normalizers.Prepend("▁"), package.normalizers.Replace(" ", "▁")]
+    )
+    steps = [package.pre_tokenizers.Digits(individual_digits=True), package.pre_tokenizers.Punctuation("isolated")]
+    tokenizer.pre_tokenizer = package.pre_tokenizers.Sequence(steps)
+    return tokenizer, package.trainers.BpeTrainer(vocab_size=120, special_tokens=["<unk>"], limit_alphabet=30)
+
+
+def words(package: Any) -> tuple[Any, Any]:
+    tokenizer = package.Tokenizer(package.models.WordLevel(unk_token="<unk>"))
+    tokenizer.pre_tokenizer = package.pre_tokenizers.Whitespace()
+    return tokenizer, package.trainers.WordLevelTrainer(special_tokens=["<unk>", "[MASK]"], vocab_size=40)
+
+
+@pytest.mark.parametrize("make", [bert, gpt2, llama3, t5, spaced, words])
+def test_tokens_are_those_of_the_package(make: Callable[[Any], tuple[Any, Any]]) -> None:
+    theirs = trained(make)
+    ours = read_tokeniser(theirs.to_str().encode())
+    assert "package" not in ours.kind
+    for text in TEXTS:
+        encoding = theirs.encode(text)
+        assert ours.encode(text) == Encoded(tuple(encoding.ids), tuple(encoding.type_ids)), text
+
+
+def test_a_tokeniser_cuts_a_text_off_where_its_file_says_so() -> None:
+    theirs = trained(bert)
+    theirs.enable_truncation(6)
+    ours = read_tokeniser(theirs.to_str().encode())
+    assert list(ours.encode(TEXTS[0]).ids) == theirs.encode(TEXTS[0]).ids
+    assert len(ours.encode(TEXTS[0]).ids) == 6
+
+
+def test_what_is_not_known_here_is_left_to_the_package_and_said() -> None:
+    theirs = trained(bert)
+    content = json.loads(theirs.to_str())
+    content["normalizer"] = {"type": "Nmt"}
+    ours = read_tokeniser(json.dumps(content).encode())
+    assert "by the package 'tokenizers'" in ours.kind
+    assert list(ours.encode("the dog").ids)
+
+
+def test_without_the_package_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "tokenizers", None)
+    content = {"model": {"type": "WordLevel", "vocab": {"a": 0}}, "normalizer": {"type": "Nmt"}}
+    with pytest.raises(UnsupportedError, match="normaliser 'Nmt'") as raised:
+        read_tokeniser(json.dumps(content).encode())
+    assert raised.value.hint == "the package 'tokenizers' reads it: pip install tokenizers"
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"[]", b"{}", b'{"model": {}}', b'{"model": {"type": "BPE", "vocab": {}}}', b"[" * 100_000]
+)
+def test_a_file_that_is_no_tokeniser_is_refused(content: bytes) -> None:
+    with pytest.raises(InputError):
+        read_tokeniser(content)
+
+
+def model(inputs: str) -> ingot.Model:
+    return ingot.parse_model(
+        f'<ir_version: 10, opset_import: ["" : 21]> g ({inputs}) => (y) {{ y = Identity (input_ids) }}'
+    )
+
+
+def test_a_text_is_given_to_the_inputs_that_tokens_go_to() -> None:
+    inputs = "int64[b, t] input_ids, int64[b, t] attention_mask, int32[b, t] token_type_ids, int64[t] position_ids"
+    inputs += ", float[3] x"
+    feeds = token_feeds(model(inputs).inputs, Encoded((5, 6, 7), (0, 0, 1)))
+    assert {name: array.tolist() for name, array in feeds.items()} == {
+        "input_ids": [[5, 6, 7]],
+        "attention_mask": [[1, 1, 1]],
+        "token_type_ids": [[0, 0, 1]],
+        "position_ids": [0, 1, 2],
+    }
+    assert feeds["token_type_ids"].dtype == np.int32
+
+
+def test_an_input_of_fixed_length_is_filled_up_and_refuses_more() -> None:
+    inputs = model("int64[1, 4] input_ids, int64[1, 4] mask").inputs
+    feeds = token_feeds(inputs, Encoded((5, 6), (0, 0)))
+    assert feeds["mask"].tolist() == [[1, 1, 0, 0]]
+    with pytest.raises(InputError, match="5 tokens"):
+        token_feeds(inputs, Encoded((1,) * 5, (0,) * 5))
+
+
+def test_a_model_without_an_input_for_tokens_is_refused() -> None:
+    with pytest.raises(InputError, match="no input"):
+        token_feeds(model("float[b, 4] input_ids").inputs, Encoded((1,), (0,)))

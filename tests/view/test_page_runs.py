@@ -1,0 +1,296 @@
+"""Running, comparing and measuring in the page, in a real browser."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import wave
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ingot import Model, encode
+from ingot.view.answers import Answers
+from ingot.view.profiles import ProfilePage, profile
+from ingot.view.saved import saved_page
+from ingot.view.server import Server
+from view.conftest import Open
+from view.samples import layers, parsed
+from view.test_page import click, panel, visible, wait_for
+from view.test_runs import npy
+
+pytestmark = pytest.mark.usefixtures("chromium")
+
+ENDLESS = (
+    "n = Constant <value = int64 {2000000000}> () t = Constant <value = bool {1}> () "
+    "y = Loop (n, t, x) <body = b (int64 i, bool go, float[1, 8] s) => (bool on, float[1, 8] r) "
+    "{ on = Identity (go) r = Neg (s) }>"
+)
+
+DROP = """([name, content]) => {
+  const bytes = Uint8Array.from(atob(content), (char) => char.charCodeAt(0)), files = new DataTransfer();
+  files.items.add(new File([bytes], name));
+  window.dispatchEvent(new DragEvent("drop", { dataTransfer: files, bubbles: true, cancelable: true }));
+}"""
+
+
+def drop(page: Any, name: str, content: bytes) -> None:
+    page.evaluate(DROP, [name, base64.b64encode(content).decode()])
+
+
+def run(page: Any) -> None:
+    """Run the model, and wait until it is done."""
+    before = page.evaluate("document.querySelectorAll('#panel .state p').length")
+    page.click("#run")
+    page.wait_for_selector("#run:text-is('▶ Run')")
+    assert before >= 0
+
+
+def product() -> Model:
+    model = parsed("a = MatMul (x, x) b = Tanh (a) y = Softmax (b)", inputs="float[1, 64] x")
+    weight = np.random.default_rng(0).standard_normal((64, 64)).astype(np.float32)
+    model.graph.nodes[0].replace_input(1, model.graph.add_initializer("w", weight))
+    return model
+
+
+def attention() -> Model:
+    body = "t = Transpose <perm = [0, 1, 3, 2]> (x) a = MatMul (x, t) s = Softmax (a) y = MatMul (s, x)"
+    return parsed(body, inputs="float[1, 3, 5, 4] x")
+
+
+def test_a_profile_colours_nodes_and_lists_kernels(open_page: Open) -> None:
+    page = open_page(layers(12, names="/encoder/layer.{}/"))
+    page.evaluate("ingot.closeAll()")
+    page.click("#profile")
+    page.click("#desk button:text-is('Measure')")
+    page.wait_for_selector("#desk .ranked .step", timeout=60_000)
+    assert page.is_visible("#scale")
+    assert not page.is_visible("#legend")
+    measured = page.evaluate("ingot.drawing.measured.levels.size")
+    assert measured > 10
+    page.locator("#desk .ranked .step").first.click()
+    wait_for(page, "ingot.drawing.ringed.size > 0")
+    page.wait_for_selector("#panel h2:text-is('Cost')")
+    page.select_option("#desk [data-role=colour]", "1")
+    assert page.inner_text("#scale b") == "bytes"
+    page.click("#desk [data-tab=timeline]")
+    page.wait_for_selector("#desk canvas.timeline")
+    page.click("#desk [data-tab=roofline]")
+    page.wait_for_selector("#desk canvas.roofline, #desk .sheet p")
+    page.click("#scale button")
+    assert page.evaluate("ingot.drawing.measured") is None
+    page.click("#desk .close")
+    assert not page.is_visible("#desk")
+
+
+def test_a_saved_profile_works_from_disk(open_page: Open, tmp_path: Path) -> None:
+    model = layers(3, names="/encoder/layer.{}/")
+    measured = profile(model, {"x": np.ones((4, 8), np.float32)}, threads=1, precision=None, seconds=0)
+    (tmp_path / "page.html").write_text(saved_page(ProfilePage(Answers(model, "saved"), measured)), "utf-8")
+    page = open_page(model, url=(tmp_path / "page.html").as_uri())
+    page.wait_for_selector("#desk .ranked .step")
+    assert page.evaluate("ingot.drawing.measured.leaves.size") > 0
+    assert not page.is_visible("#run")
+    page.click("#desk [data-tab=roofline]")
+    page.wait_for_selector("#desk canvas.roofline")
+
+
+def test_heads_are_chosen_and_values_stay_pinned_over_runs(open_page: Open) -> None:
+    page = open_page(attention())
+    run(page)
+    click(page, "Softmax")
+    page.wait_for_selector("#panel .flowed input.tiles")
+    assert "all heads" in panel(page)
+    page.locator("#panel .chooser button:text-is('›')").click()
+    page.wait_for_selector("#panel .chooser :text('head 1 of 3')")
+    page.locator("#panel .chooser button:text-is('‹')").click()
+    page.click("#panel .pin")
+    page.wait_for_selector("#desk .cards canvas")
+    before = page.inner_text("#desk .cards")
+    page.keyboard.press("Escape")
+    page.locator("#panel input[type=number]").first.fill("7")
+    run(page)
+    wait_for(page, f"document.querySelector('#desk .cards').innerText !== {json.dumps(before)}")
+
+
+def test_playing_goes_from_layer_to_layer_in_order(open_page: Open) -> None:
+    page = open_page(attention())
+    run(page)
+    page.click("#panel .play")
+    page.wait_for_selector("#player")
+    page.wait_for_selector("#panel h1:text-is('Transpose')")
+    page.locator("#player button:text-is('›')").click()
+    page.wait_for_selector("#panel h1:text-is('MatMul')")
+    page.locator("#player button:text-is('›')").click()
+    page.wait_for_selector("#panel h1:text-is('Softmax')")
+    page.locator("#player button[title=Close]").click()
+    assert page.locator("#player").count() == 0
+
+
+def test_a_slider_shows_what_moves(open_page: Open) -> None:
+    page = open_page(product())
+    page.click("#panel .input button:text-is('Slider')")
+    page.evaluate(
+        "(() => { const s = document.querySelector('#panel .slider input[type=range]'); s.value = 1.5;"
+        " s.dispatchEvent(new Event('input')); })()"
+    )
+    page.wait_for_selector("#desk .ranked .step", timeout=20_000)
+    assert "difference" in page.inner_text("#scale b")
+    page.click("#panel .input button:text-is('Slider')")
+    page.wait_for_selector("#panel .slider input", state="detached")
+
+
+def test_a_precision_is_compared_and_the_worst_listed(open_page: Open) -> None:
+    page = open_page(product())
+    run(page)
+    page.click("#profile")
+    page.click("#desk [data-tab=differences]")
+    page.select_option("#desk select", "bf16")
+    page.click("#desk button:text-is('Compare')")
+    page.wait_for_selector("#desk .ranked .step", timeout=60_000)
+    page.locator("#desk .ranked .step").first.click()
+    wait_for(page, "ingot.selection.kind === 'item'")
+
+
+def test_two_inputs_are_compared(open_page: Open) -> None:
+    page = open_page(product())
+    run(page)
+    page.click("#profile")
+    page.click("#desk [data-tab=differences]")
+    page.click("#desk button:text-is('Keep this run')")
+    page.locator("#panel .run input[type=number]").first.fill("3")
+    run(page)
+    page.wait_for_selector("#desk .ranked .step")
+    assert "the run before" in page.inner_text("#desk")
+
+
+def test_a_frame_of_the_camera_becomes_an_input(open_page: Open) -> None:
+    pytest.importorskip("PIL", reason="images are read by Pillow")
+    page = open_page(parsed("y = GlobalAveragePool (x)", inputs="float[1, 3, 24, 32] x"))
+    page.click("#panel button:text-is('Camera')")
+    page.click("dialog button:text-is('Use this frame')", timeout=10_000)
+    page.wait_for_selector("#panel .input :text('camera.png: float32[1, 3, 24, 32]')")
+    run(page)
+    assert page.evaluate("ingot.scene.ranges.size") == 2
+
+
+def test_a_text_is_tokenised_in_the_page(open_page: Open) -> None:
+    page = open_page(parsed("y = Cast <to = 1> (ids)", inputs="int64[b, t] ids"))
+    file = {"model": {"type": "WordLevel", "vocab": {"hello": 7, "world": 9}}, "pre_tokenizer": {"type": "Whitespace"}}
+    drop(page, "tokenizer.json", json.dumps(file).encode())
+    page.wait_for_selector("#panel .text :text('WordLevel, 2 tokens')")
+    page.fill("#panel textarea", "hello world")
+    page.click("#panel button:text-is('Use the text')")
+    page.wait_for_selector("#panel .input :text('2 tokens: int64[1, 2]')")
+    run(page)
+    assert "7 … 9" in page.evaluate("[...ingot.scene.ranges.values()]")
+
+
+def test_dropped_files_become_inputs(open_page: Open) -> None:
+    page = open_page(parsed("y = Add (x, z)", inputs="float[n] x, float[n] z"))
+    drop(page, "z.npy", npy(np.arange(5, dtype=np.float32)))
+    page.wait_for_selector("#panel .input :text('z.npy: float32[5]')")
+    content = io.BytesIO()
+    with wave.open(content, "wb") as sound:
+        sound.setnchannels(1)
+        sound.setsampwidth(2)
+        sound.setframerate(16000)
+        sound.writeframes(np.arange(5, dtype="<i2").tobytes())
+    drop(page, "clip.wav", content.getvalue())
+    page.click("dialog.ask button")
+    page.wait_for_selector("#panel .input :text('clip.wav: float32[5]')")
+    run(page)
+    assert page.evaluate("ingot.scene.ranges.size") == 3
+
+
+def test_a_dropped_model_opens(open_page: Open) -> None:
+    page = open_page(parsed("y = Neg (x)"))
+    first = page.url
+    drop(page, "other.onnx", encode(parsed("y = Sigmoid (x)")))
+    page.wait_for_selector("#name:text-is('other.onnx')")
+    page.wait_for_selector("body[data-typed]")
+    assert visible(page) == ["x", "Sigmoid", "y"]
+    drop(page, "third.onnxtxt", b'<ir_version: 10, opset_import: ["" : 21]> g (float[2] x) => (y) { y = Erf (x) }')
+    page.wait_for_selector("#name:text-is('third.onnxtxt')")
+    page.wait_for_selector("body[data-typed]")
+    run(page)
+    page.go_back()
+    page.wait_for_selector("#name:text-is('other.onnx')")
+    page.goto(first)
+    page.wait_for_selector("#name:text-is('model.onnx')")
+    page.wait_for_selector("body[data-typed]")
+
+
+@pytest.fixture
+def complaining_page(chromium: Any) -> Iterator[Any]:
+    """Opens pages of a server whose requests may fail."""
+    servers = []
+
+    def opened(model: Model, url: str | None = None) -> Any:
+        answers = Answers(model, "model.onnx")
+        if url is None:
+            servers.append(Server(lambda: answers))
+            url = servers[-1].url
+        page = chromium.new_page(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
+        page.goto(url)
+        page.wait_for_selector("body[data-typed]", timeout=20_000)
+        return page
+
+    yield opened
+    for server in servers:
+        server.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("broken.onnx", b"\x08\x0a\xff"), ("evil.pkl", b"\x80\x04."), ("thing.onnx", b"")]
+)
+def test_a_dropped_file_that_is_no_model_is_refused_in_words(complaining_page: Any, name: str, content: bytes) -> None:
+    page = complaining_page(parsed("y = Neg (x)"))
+    drop(page, name, content)
+    page.wait_for_selector("#message.bad")
+    assert page.inner_text("#name") == "model.onnx"
+
+
+def test_a_run_that_is_stopped_says_so_and_the_next_one_works(complaining_page: Any) -> None:
+    page = complaining_page(parsed(ENDLESS, inputs="float[1, 8] x"))
+    page.click("#run")
+    page.wait_for_selector("#panel .busy")
+    page.click("#panel button:text-is('Stop')")
+    page.wait_for_selector("#panel .state .bad:text('cancelled')", timeout=20_000)
+
+
+def test_a_page_that_is_loaded_again_in_a_run_finds_it(complaining_page: Any) -> None:
+    page = complaining_page(parsed(ENDLESS, inputs="float[1, 8] x"))
+    page.click("#run")
+    page.wait_for_selector("#panel .busy")
+    page.reload()
+    page.wait_for_selector("body[data-typed]")
+    page.wait_for_selector("#panel .busy")
+    page.click("#panel button:text-is('Stop')")
+    page.wait_for_selector("#panel .busy", state="detached", timeout=20_000)
+    page.wait_for_selector("#run:text-is('▶ Run')")
+
+
+def test_two_tabs_do_not_disturb_each_other(complaining_page: Any) -> None:
+    model = parsed("a = Neg (x) y = Exp (a)")
+    one = complaining_page(model)
+    other = complaining_page(model, one.url)
+    one.fill("#panel label input[type=text]", "3")
+    other.fill("#panel label input[type=text]", "5")
+    run(one)
+    run(other)
+    for page, size in ((one, "3 × 8"), (other, "5 × 8")):
+        click(page, "Neg")
+        page.wait_for_selector("#panel .flowed table")
+        assert size in page.inner_text("#panel .flowed")
+
+
+def test_a_run_that_fails_says_why(complaining_page: Any) -> None:
+    page = complaining_page(parsed("y = MatMul (x, x)", inputs="float[n, 8] x"))
+    page.click("#run")
+    page.wait_for_selector("#panel .state .bad")
+    assert "inner dimensions" in page.inner_text("#panel .state")
