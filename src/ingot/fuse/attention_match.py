@@ -9,7 +9,6 @@ import numpy as np
 from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.dtypes import DType
-from ingot.fuse.contraction import is_constant
 from ingot.prim.make import count
 from ingot.prim.tensor import AssumeShape, Constant, Contract, Expand, Map, Reduce, Reshape, Tensor
 
@@ -42,7 +41,7 @@ def attention_in(
     One of fewer than `fewest` rows is none. Nor is a product with weights: these are packed once, when the model is
     compiled, and not in every run.
     """
-    if second.dtype not in (DType.FLOAT32, DType.FLOAT64) or is_constant(second.rhs):
+    if second.dtype not in (DType.FLOAT32, DType.FLOAT64) or second.rhs.is_constant:
         return None
     shares, sound = _without_nans(second.lhs)
     divided = _divided(shares)
@@ -61,7 +60,7 @@ def attention_in(
     for first in (
         candidate
         for candidate in _contracts(scores)
-        if candidate.dtype is second.dtype and not any(map(is_constant, candidate.reads))
+        if candidate.dtype is second.dtype and not any(operand.is_constant for operand in candidate.reads)
     ):
         inside = _between(first, second, readers, stored)
         reductions = {candidate for candidate in inside or () if isinstance(candidate, Reduce)}

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from ingot.dataclass import dataclass
 from ingot.dtypes import DType
 from ingot.fuse.attention_match import AttentionMatch, attention_in
-from ingot.fuse.contraction import is_constant
 from ingot.fuse.epilogue import Epilogues, column_axes
 from ingot.fuse.gathered_rows import gathered_rows
 from ingot.fuse.limits import FusionLimits
@@ -55,8 +54,21 @@ BRANCHED = "a branch is by it"
 LOOP_BEGIN = "a loop begins with it"
 LOOP_STATE = "the next run of the loop reads it"
 
+_STORED_ALONE: Mapping[type[Tensor], str] = {
+    Scan: SCAN,
+    Descent: DESCENT,
+    Order: ORDER,
+    Suppression: SUPPRESSION,
+    Scatter: SCATTER,
+    Concat: CONCAT,
+}
+"""What is never computed where it is read, and why."""
+
 _OF_RUNS = ("add", "subtract", "less", "less_equal", "where")
 """Functions of the number of a run that are as cheap as loading their result: which row it reads, and whether any."""
+
+_CHEAP = External | Iota | Size
+"""What no kernel computes, or any may as well compute again."""
 
 _OF_A_GATHER = 4
 """Primitives that a gather stands for: its index is counted from the front, and checked."""
@@ -102,7 +114,7 @@ def choose(uses: Uses, limits: FusionLimits) -> Choice:
             chain = epilogues.chain(tensor)
             chains[chain[-1]] = chain
             stored.setdefault(chain[-1], CONTRACTION)
-        elif not is_constant(tensor):  # which may only be packed
+        elif not tensor.is_constant:  # which may only be packed
             alone = _stored_alone(tensor, stored, limits)
             if alone is not None:
                 stored.setdefault(tensor, alone)
@@ -131,22 +143,9 @@ def _attentions(uses: Uses, stored: Mapping[Tensor, str], limits: FusionLimits) 
 
 def _stored_alone(tensor: Tensor, stored: Mapping[Tensor, str], limits: FusionLimits) -> str | None:
     """Why a tensor is never computed where it is read, from parts or in parts; None if it may be."""
-    match tensor:
-        case Scan():
-            return SCAN
-        case Descent():
-            return DESCENT
-        case Order():
-            return ORDER
-        case Suppression():
-            return SUPPRESSION
-        case Scatter():
-            return SCATTER
-        case Concat():
-            return CONCAT
-        case Reduce() if _is_divided(tensor, stored, limits):
-            return LONG_REDUCTION
-    return None
+    if isinstance(tensor, Reduce):
+        return LONG_REDUCTION if _is_divided(tensor, stored, limits) else None
+    return _STORED_ALONE.get(type(tensor))
 
 
 def _is_divided(tensor: Reduce, stored: Mapping[Tensor, str], limits: FusionLimits) -> bool:
@@ -169,15 +168,16 @@ def _is_divided(tensor: Reduce, stored: Mapping[Tensor, str], limits: FusionLimi
 def _store_shared(uses: Uses, stored: dict[Tensor, str]) -> None:
     """Store what several kernels, or every run of a loop, would compute again."""
     written = {*_written_in_place(uses), *_narrow_operands(uses)}
+    has_loops = any(isinstance(region, Repeat) for placement in uses.placements.values() for region, _ in placement)
     kernels: dict[Tensor, set[Tensor]] = {}
     for tensor in reversed(uses.order):
-        if isinstance(tensor, External | Iota | Size):
+        if isinstance(tensor, _CHEAP):
             continue
         around: set[Tensor] = set()
         for reader in uses.readers_of(tensor):
             around |= {reader} if reader in stored or reader in written else kernels.get(reader, set())
         kernels[tensor] = around
-        repeated = _is_repeated(tensor, around, uses)
+        repeated = has_loops and _is_repeated(tensor, around, uses)
         if (len(around) > 1 or repeated) and _is_worth_storing(tensor):
             stored.setdefault(tensor, SHARED if len(around) > 1 else HOISTED)
 
@@ -191,7 +191,7 @@ def _narrow_operands(uses: Uses) -> Iterator[Tensor]:
                     continue
                 while isinstance(operand, View):
                     operand = operand.x
-                if isinstance(operand, Map) and not is_constant(operand):
+                if isinstance(operand, Map) and not operand.is_constant:
                     yield operand
 
 
@@ -212,7 +212,7 @@ def _is_repeated(tensor: Tensor, around: set[Tensor], uses: Uses) -> bool:
     is_in_loop = any(
         isinstance(region, Repeat) for reader in around for region, _ in uses.placements[reader][len(own) :]
     )
-    return is_in_loop and not is_constant(tensor) and is_moving(tensor)
+    return is_in_loop and not tensor.is_constant and is_moving(tensor)
 
 
 def _is_worth_storing(tensor: Tensor) -> bool:

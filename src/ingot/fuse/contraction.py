@@ -14,19 +14,12 @@ from ingot.loops.ir import Buffer, Contraction, Index, Load, Local, Scalar, Stat
 from ingot.loops.join_axes import join_axes
 from ingot.prim.coded import Coded
 from ingot.prim.evaluate import evaluate
-from ingot.prim.functions import INTEGERS, NARROW_FLOATS
+from ingot.prim.functions import NARROW_FLOATS
 from ingot.prim.make import count
-from ingot.prim.region import RegionResult
 from ingot.prim.tensor import (
-    CallResult,
-    Constant,
     Contract,
-    Gather,
-    Iota,
-    Map,
     Pad,
     Permute,
-    Scatter,
     Tensor,
     View,
     Window,
@@ -66,7 +59,7 @@ class _Roles:
 def _roles(contract: Contract) -> _Roles:
     """A constant operand is the right one, which is packed when the model is compiled."""
     lhs, rhs, (left, right, result) = contract.lhs, contract.rhs, contract.labels
-    if is_constant(lhs) and not is_constant(rhs):
+    if lhs.is_constant and not rhs.is_constant:
         lhs, rhs, left, right = rhs, lhs, right, left
     return _Roles(
         lhs,
@@ -118,7 +111,7 @@ def contraction_nest(
             raise StoreFirst(lhs, "a product with codes reads it", in_order=True)
         packed, codes = matrix, code_blocks(matrix)
         right_load = Load(DType.UINT8, Buffer(f"{name}_weights", DType.UINT8, matrix.nbytes), Index())
-    elif is_constant(rhs):
+    elif rhs.is_constant:
         array = evaluate([rhs], {}, {})[0]
         array = array.transpose([right.index(label) for label in (*batch, *summed, *columns)])
         stack = _size(sizes, batch)
@@ -248,24 +241,6 @@ def _under_windows(tensor: Tensor) -> tuple[Tensor, Tensor | None]:
             source, padded = view.x, padded or view
         view = view.x
     return source, padded
-
-
-def is_constant(tensor: Tensor) -> bool:
-    """Whether a tensor can be computed when the model is compiled: from constants, by functions that cannot fail."""
-    pending, seen = [tensor], {tensor}
-    while pending:
-        operand = pending.pop()
-        if not operand.reads and not isinstance(operand, Constant | Coded | Iota):
-            return False
-        if not all(isinstance(size, int) for size in operand.shape):
-            return False
-        if isinstance(operand, Gather | Scatter | CallResult | RegionResult):
-            return False  # an index out of range is an error of the run; results of calls exist only then
-        if isinstance(operand, Map) and operand.function in ("divide", "remainder") and operand.dtype in INTEGERS:
-            return False
-        pending.extend(read for read in operand.reads if read not in seen)
-        seen.update(operand.reads)
-    return True
 
 
 def _size(sizes: Mapping[str, Dim], labels: Sequence[str]) -> Dim:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from ingot.dims import symbols
 from ingot.errors import CompileError
 from ingot.fuse.attention import attention_order
 from ingot.fuse.choose import Choice, choose
-from ingot.fuse.contraction import contraction_order, is_constant
+from ingot.fuse.contraction import contraction_order
 from ingot.fuse.decision import Decision, Planned, Reading, Store
 from ingot.fuse.gemv import is_gemv
 from ingot.fuse.guards import guards_in
@@ -84,6 +85,13 @@ class _Deciding:
         self.readings: dict[Store, Reading] = {}
         self.calls: set[HostStep] = set()
         self.regions: set[Region] = set()
+        self.call_results: dict[HostStep, list[CallResult]] = {}
+        self.region_results: dict[Region, list[RegionResult]] = {}
+        for tensor in uses.order:
+            if isinstance(tensor, CallResult):
+                self.call_results.setdefault(tensor.call, []).append(tensor)
+            elif isinstance(tensor, RegionResult):
+                self.region_results.setdefault(tensor.region, []).append(tensor)
 
     def run(self) -> Decision:
         self.store_all(ROOT)
@@ -218,7 +226,7 @@ class _Deciding:
         """Whether a tensor is folded when the model is compiled: constant, not too large, no result and no state."""
         total = count(tensor.shape)
         small = isinstance(total, int) and total * tensor.dtype.numpy.itemsize <= self.limits.folded_bytes
-        return small and tensor not in self.uses.results and tensor not in self.choice.states and is_constant(tensor)
+        return small and tensor not in self.uses.results and tensor not in self.choice.states and tensor.is_constant
 
     # --- calls
 
@@ -233,12 +241,13 @@ class _Deciding:
                 )
                 self._store(argument)
         self.steps[ROOT].append(call)
-        for tensor in self.uses.order:
-            if isinstance(tensor, CallResult) and tensor.call is call:
-                self.memory.allocate(tensor, self.memory.name("r"))
+        for tensor in self.call_results.get(call, ()):
+            self.memory.allocate(tensor, self.memory.name("r"))
 
     def _call_for_sizes(self, tensor: Tensor) -> None:
         """Make the calls whose results have the sizes that a tensor is computed with, even if it does not read them."""
+        if not self.size_calls:
+            return
         pending, seen = [tensor], {tensor}
         while pending:
             reached = pending.pop()
@@ -256,7 +265,7 @@ class _Deciding:
         if region in self.regions:
             return
         self.regions.add(region)
-        results = [result for result in self.uses.order if isinstance(result, RegionResult) and result.region is region]
+        results = self.region_results[region]
         body = self.uses.placements[results[0]]
         self._call_for_sizes(results[0])
         for tensor in region.before:
@@ -291,6 +300,13 @@ class _Loads(Mapping[Tensor, Placed]):
         self.reads: dict[Tensor, Placed] = {}
 
     def __getitem__(self, tensor: Tensor) -> Placed:
+        placed: Placed | None = self.get(tensor)
+        if placed is None:
+            raise KeyError(tensor)
+        return placed
+
+    def get(self, tensor: Tensor, default: Any = None) -> Any:
+        """Most tensors that are asked for are not stored, and an exception for each would be slow."""
         placed = self._deciding.memory.placed.get(tensor)
         if placed is None and (
             isinstance(tensor, Parameter) or (isinstance(tensor, Constant) and tensor.array.size > 1)
@@ -303,7 +319,7 @@ class _Loads(Mapping[Tensor, Placed]):
             raise StoreFirst(tensor, "it is made as a whole")
         if tensor in self._deciding.stored and tensor is not self._tensor:
             raise StoreFirst(tensor, self._deciding.stored[tensor])
-        raise KeyError(tensor)
+        return default
 
     def __iter__(self) -> Iterator[Tensor]:
         return iter(self.reads)

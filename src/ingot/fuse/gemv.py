@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ingot.dtypes import DType
-from ingot.fuse.contraction import is_constant
 from ingot.prim.make import cast
 from ingot.prim.tensor import Contract, Expand, Map, Permute, Reduce, Reshape, Sizes, Tensor
 
@@ -16,7 +15,7 @@ def is_gemv(contract: Contract) -> bool:
     operands = ((left, right, contract.lhs), (right, left, contract.rhs))
     if not any(_is_vector(labels, other, operand) for labels, other, operand in operands):
         return False
-    return not any(map(is_constant, contract.reads))
+    return not any(operand.is_constant for operand in contract.reads)
 
 
 def as_reduction(contract: Contract) -> Reduce:

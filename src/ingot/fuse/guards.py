@@ -15,13 +15,15 @@ def guards_in(uses: Uses, body: Placement) -> Guards:
     """The guards of a body, and of the loops inside of it; branches have their own."""
     guards: dict[Guard, None] = {}
     for tensor in uses.order:
-        if not _always(uses.placements[tensor], body):
+        placement = uses.placements[tensor]
+        if placement is not body and not _always(placement, body):
             continue
-        guards.update(dict.fromkeys(size_guards(tensor)))
+        for guard in size_guards(tensor):
+            guards[guard] = None
         if isinstance(tensor, AssumeShape):
             sizes = zip(tensor.x.shape, tensor.shape, strict=True)
             guards.update(dict.fromkeys(Guard(one, other) for one, other in sizes if one != other))
-        elif isinstance(tensor, Gather | Scatter):
+        elif isinstance(tensor, (Gather, Scatter)):
             guards.update(dict.fromkeys(Guard(*pair) for pair in unread_guards(tensor)))
     return tuple(guards)
 

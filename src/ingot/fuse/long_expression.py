@@ -37,6 +37,8 @@ def nested_gathers(uses: Uses, stored: Collection[Tensor], fixed: Collection[Ten
     `x[x]`, taken again and again, each is twice as long as the one before.
     """
     chosen: list[Tensor] = []
+    if not any(isinstance(tensor, Gather) for tensor in uses.order):
+        return chosen
     inlined: dict[Tensor, frozenset[Tensor]] = {}
     counts: dict[Tensor, int] = {}
     for tensor in uses.order:
@@ -60,13 +62,15 @@ def _narrowest(tensor: Tensor, inside: frozenset[Tensor], uses: Uses, fixed: Col
         if not isinstance(candidate, Map | Gather) or candidate in fixed:
             continue
         left, pending = {tensor}, [tensor]
-        while pending:
+        while pending and len(left) < least:
             reads = pending.pop().reads
             fresh = [read for read in reads if read in inside and read is not candidate and read not in left]
             left.update(fresh)
             pending += fresh
         if len(left) < least:
             best, least = candidate, len(left)
+        if least == 1:
+            break
     return best
 
 

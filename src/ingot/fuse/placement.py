@@ -21,8 +21,10 @@ def placements_of(order: Sequence[Tensor], results: Sequence[Tensor]) -> dict[Te
     What a branch alone needs is computed in it. What is invariant in a loop is hoisted out of it. What a loop starts
     from is computed right before the loop: its runs write over it.
     """
-    bound = _bound(order)
     left = Counter(tensor.region for tensor in order if isinstance(tensor, RegionResult))
+    if not left:
+        return dict.fromkeys(order, ROOT)
+    bound = _bound(order)
     uses: dict[Tensor, list[Placement]] = {tensor: [ROOT] for tensor in results}
     placements: dict[Tensor, Placement] = {}
     around: dict[Region, Placement] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 
 from ingot.dataclass import dataclass
 from ingot.dims import Dim
@@ -70,7 +71,8 @@ class Placed:
     strides: tuple[Dim, ...]
 
 
-def c_strides(shape: Sequence[Dim]) -> tuple[Dim, ...]:
+@lru_cache(maxsize=1024)
+def c_strides(shape: tuple[Dim, ...]) -> tuple[Dim, ...]:
     """The strides of a tensor stored in the order of its axes."""
     return strides_of(shape, range(len(shape)))
 
@@ -100,11 +102,13 @@ class Reader:
 
     def read(self, tensor: Tensor, at: Place) -> Scalar:
         """The element of a tensor at an index; StoreFirst if some tensor must be stored to read this one."""
-        at = tuple(Index() if size == 1 else index for size, index in zip(tensor.shape, at, strict=True))
+        if 1 in tensor.shape:
+            at = tuple([Index() if size == 1 else index for size, index in zip(tensor.shape, at, strict=True)])
         key = (tensor, at)
-        if key not in self._known:
-            self._known[key] = self._read(tensor, at)
-        return self._known[key]
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = self._read(tensor, at)
+        return known
 
     def _read(self, tensor: Tensor, at: Place) -> Scalar:
         placed = self._placed.get(tensor)

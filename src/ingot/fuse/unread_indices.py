@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from ingot.dims import Dim, Expr, minimum
-from ingot.fuse.contraction import is_constant
 from ingot.fuse.uses import is_moving
 from ingot.prim.evaluate import evaluate
 from ingot.prim.make import count
@@ -42,7 +41,7 @@ def unread_guards(tensor: Gather | Scatter) -> Iterator[tuple[Dim, Dim]]:
             continue
         there, none = minimum(own, 1), 1 - minimum(count(whole), 1)
         size = tensor.x.shape[axis]
-        if is_constant(indices):
+        if indices.is_constant:
             (array,) = evaluate([indices], {}, {})
             least, most = int(np.min(array)), int(np.max(array))
             if least >= 0 and isinstance(size, int) and most < size:

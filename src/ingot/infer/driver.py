@@ -156,6 +156,8 @@ class Inference:
 
     def _merge(self, value: Value, inferred: Fact, node: Node | None) -> Fact:
         """One fact from what is declared of a value and what is inferred."""
+        if value.type is None or value.type == inferred.type:
+            return inferred
         try:
             return _merged(Fact(value.type), inferred)
         except ShapeError:
@@ -244,6 +246,12 @@ class Inference:
                 formal = operator.inputs[min(index, len(operator.inputs) - 1)].name if operator.inputs else "?"
                 lines.append(f"{formal:<8} = {value.name}: {self.facts.get(value, Fact(value.type))}")
         return tuple(lines)
+
+
+def is_complete(facts: Facts) -> bool:
+    """Whether every value is a tensor, of sizes that are all known or named."""
+    types = {fact.type for fact in facts.values()}
+    return all(isinstance(type_, TensorType) and type_.shape is not None and None not in type_.shape for type_ in types)
 
 
 def _without_marks(shape: Shape) -> Shape:

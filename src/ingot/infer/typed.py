@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ingot.dataclass import dataclass
-from ingot.infer.driver import infer
+from ingot.infer.driver import Facts, infer
 from ingot.ir.model import Model
 from ingot.ops.catalog import Catalog
 
@@ -16,6 +16,8 @@ class TypedModel:
     """
 
     model: Model
+    facts: Facts
+    """What is known of its values, but for the names of sizes that only a run knows."""
 
 
 def type_model(model: Model, catalog: Catalog, most_calls: int, *, overrule: bool = False) -> TypedModel:
@@ -23,5 +25,5 @@ def type_model(model: Model, catalog: Catalog, most_calls: int, *, overrule: boo
 
     Data-dependent sizes have no names yet: a user sees them as the model declares them.
     """
-    infer(model, catalog=catalog, name_sizes=False, most_calls=most_calls, overrule=overrule)
-    return TypedModel(model)
+    facts = infer(model, catalog=catalog, name_sizes=False, most_calls=most_calls, overrule=overrule)
+    return TypedModel(model, facts)

@@ -44,7 +44,7 @@ def add_output(graph: Graph, value: Value) -> None:
     value._output_of.append(graph)
 
 
-def new_node(op_type: str, outputs: Iterable[str], name: str = "") -> Node:
+def new_node(op_type: str, outputs: Iterable[str | None], name: str = "") -> Node:
     """A node of the standard that computes values of the names `outputs`; what it reads is for `connect` to say."""
     node = Node.__new__(Node)
     node.op_type = op_type

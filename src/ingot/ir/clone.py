@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeVar
 
+from ingot.ir.assemble import add_attribute, add_initializer, add_input, add_output, connect, link_nodes, new_node
 from ingot.ir.attribute import Attribute
 from ingot.ir.graph import Graph
 from ingot.ir.model import Function, Model, TrainingInfo
@@ -26,16 +27,16 @@ def copy_graph(graph: Graph, known: Known | None = None) -> Graph:
     known = {} if known is None else known
     twin = Graph(name=graph.name, doc_string=graph.doc_string)
     for value in graph.inputs:
-        twin.inputs.append(copy_value(value, known))
+        add_input(twin, copy_value(value, known))
     for value in graph.initializers.values():
-        twin.initializers.add(known.get(value) or copy_value(value, known))
+        add_initializer(twin, known.get(value) or copy_value(value, known))
     nodes = graph.nodes
-    for node in nodes:
-        for value in node.outputs:
-            copy_value(value, known)
-    for node in nodes:
-        twin.append(copy_node(node, known))
-    twin.outputs.extend(known.get(value, value) for value in graph.outputs)
+    twins = [_computing(node, known) for node in nodes]
+    for node, copy in zip(nodes, twins, strict=True):
+        _complete(copy, node, known)
+    link_nodes(twin, twins)
+    for value in graph.outputs:
+        add_output(twin, known.get(value, value))
     for note in graph.quantization:
         parameters = {role: known.get(value, value) for role, value in note.parameters.items()}
         twin.quantization.append(TensorAnnotation(known.get(note.value, note.value), parameters, note.residue))
@@ -66,6 +67,32 @@ def copy_node(node: Node, known: Known) -> Node:
     return _noted(twin, node)
 
 
+def _computing(node: Node, known: Known) -> Node:
+    """A copy of a node of a graph that is copied as a whole: it has outputs and a name, all else is to come."""
+    twin = new_node(node.op_type, (value._name for value in node._outputs), node.name)
+    for value, copy in zip(node._outputs, twin._outputs, strict=True):
+        copy.type, copy.constant = value.type, value.constant
+        copy.doc_string, copy.residue = value.doc_string, value.residue
+        if value._metadata:
+            copy._metadata = dict(value._metadata)
+        known[value] = copy
+    return twin
+
+
+def _complete(twin: Node, node: Node, known: Known) -> Node:
+    """A copy of a node that has its outputs, with all else."""
+    twin._domain, twin.overload, twin.doc_string = node._domain, node.overload, node.doc_string
+    twin.residue = node.residue
+    if node._metadata:
+        twin._metadata = dict(node._metadata)
+    connect(twin, [None if value is None else known.get(value, value) for value in node._inputs])
+    for attribute in node.attributes.values():
+        add_attribute(twin, copy_attribute(attribute, known))
+    if node.device_configurations:
+        twin.device_configurations = tuple(_copy_configuration(c, known) for c in node.device_configurations)
+    return twin
+
+
 def copy_attribute(attribute: Attribute, known: Known) -> Attribute:
     """The attribute itself, or a copy if it holds graphs."""
     if not attribute.graphs:
@@ -88,8 +115,9 @@ def copy_function(function: Function) -> Function:
     return _noted(twin, function)
 
 
-def copy_model(model: Model) -> Model:
-    known: Known = {}
+def copy_model(model: Model, known: Known | None = None) -> Model:
+    """A copy of `model`; `known` is filled with the copy of every value of its main graph and of training."""
+    known = {} if known is None else known
     twin = Model(
         copy_graph(model.graph, known),
         model.opset_imports,

@@ -160,9 +160,9 @@ def remove_dead(graph: Graph) -> int:
     """Remove nodes whose results nobody reads, and initialisers nobody reads that are no inputs; how many nodes."""
     removed = 0
     for node in reversed(graph.nodes):
-        for subgraph in node.attributes.graphs():
+        for subgraph in node.subgraphs:
             removed += remove_dead(subgraph)
-        if not any(value.uses or value.is_output for value in node.outputs):
+        if not any(value.is_used for value in node.outputs):
             graph.remove(node)
             removed += 1
     for value in list(graph.initializers.values()):

@@ -234,5 +234,5 @@ def nested_graphs(graph: Graph) -> Iterator[Graph]:
     while pending:
         current = pending.pop()
         yield current
-        inner = [subgraph for node in current for subgraph in node.attributes.graphs()]
+        inner = [subgraph for node in current.nodes if node.attributes for subgraph in node.attributes.graphs()]
         pending.extend(reversed(inner))

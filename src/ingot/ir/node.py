@@ -99,7 +99,7 @@ class Node(Annotated):
 
     def applies(self, *op_types: str, domain: str = STANDARD) -> bool:
         """Whether it applies one of the operators named, of the standard or of the `domain` given."""
-        return self.op_type in op_types and self._domain == canonical(domain)
+        return self.op_type in op_types and (self._domain == domain or self._domain == canonical(domain))
 
     def rule_in(self, table: Mapping[str, _Rule], domain: str = STANDARD) -> _Rule | None:
         """What a table of the operators of one domain has for it; None if it has nothing, or it is of another."""

@@ -93,6 +93,11 @@ class Value(Annotated):
         return tuple(Use(*use) for use in self._uses)
 
     @property
+    def is_used(self) -> bool:
+        """Whether a node reads it or a graph returns it."""
+        return bool(self._uses or self._output_of)
+
+    @property
     def users(self) -> tuple[Node, ...]:
         """The nodes that read it, each once."""
         return tuple(dict.fromkeys(node for node, _ in self._uses))

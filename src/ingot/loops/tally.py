@@ -12,16 +12,19 @@ from ingot.loops.walk import walk
 
 
 class Tally:
-    """The cost of nests: `operations`, and how many elements of each buffer they read and write."""
+    """The cost of nests: `operations`, and, if `moves` are asked for, how many elements they read and write."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, moves: bool = True) -> None:
         self.operations: Dim = 0
+        self._moves = moves
         self._read: dict[Buffer, Dim] = {}
         self._written: dict[Buffer, Dim] = {}
 
     def statements(self, statements: Sequence[Statement], times: Dim = 1) -> None:
         """Statements that run so many times."""
         self.compute(_operations(statements, times))
+        if not self._moves:
+            return
         for store in stores(statements):
             self.write(store.buffer, _touched(store.index))
         self.expressions(list(values(statements)), 0)
@@ -29,6 +32,8 @@ class Tally:
     def expressions(self, expressions: Sequence[Scalar], times: Dim) -> None:
         """Expressions that are computed so many times; what they read is counted once for each place."""
         self.compute(times * operations_in(expressions))
+        if not self._moves:
+            return
         for load in _loads(expressions):
             self.read(load)
 
@@ -36,13 +41,16 @@ class Tally:
         self.operations = self.operations + operations
 
     def read(self, load: Load) -> None:
-        _add(self._read, load.buffer, _touched(load.index))
+        if self._moves:
+            _add(self._read, load.buffer, _touched(load.index))
 
     def read_whole(self, buffer: Buffer) -> None:
-        _add(self._read, buffer, buffer.elements)
+        if self._moves:
+            _add(self._read, buffer, buffer.elements)
 
     def write(self, buffer: Buffer, elements: Dim) -> None:
-        _add(self._written, buffer, elements)
+        if self._moves:
+            _add(self._written, buffer, elements)
 
     def repeat(self, other: Tally, times: Dim) -> None:
         """What another has counted, so many times; what it reads and writes is moved once."""

@@ -7,9 +7,10 @@ from dataclasses import replace
 from itertools import count
 
 from ingot.dataclass import dataclass
-from ingot.dims import Dim, Expr, symbol, symbols
+from ingot.dims import Dim, symbol, symbols
 from ingot.dtypes import DType
 from ingot.errors import CheckError
+from ingot.infer.driver import OMITTED
 from ingot.ir.graph import Graph
 from ingot.ir.model import Model
 from ingot.ir.node import Node
@@ -46,6 +47,8 @@ from ingot.prim.tensor import (
     assume_shape,
 )
 
+_UNKNOWN = Fact()
+
 _MOST_READ = 32
 """Elements of a tensor that are read as sizes: those of a shape, and of the lengths of a Split."""
 
@@ -67,7 +70,8 @@ def lower_graph(
     program = Program()
     graph = model.graph
     program.guards.extend((guards or {}).get(graph, ()))
-    sizes = frozenset(size for fact in facts.values() for size in fact.shape or () if isinstance(size, Expr))
+    shapes = {fact.type.shape for fact in facts.values() if isinstance(fact.type, TensorType)}
+    sizes = frozenset(name for shape in shapes for size in shape or () if size is not None for name in symbols(size))
     lowering = _Lowering(model, catalog, program, guards or {}, refuses, lacks, sizes)
     for value in graph.inputs:
         program.inputs[value.name] = program.values[value] = _parameter(value, facts.get(value, Fact(value.type)))
@@ -112,33 +116,33 @@ class _Lowering:
     guards: Mapping[Graph, Sequence[Guard]]
     refuses: Refuses
     lacks: tuple[type[Tensor], ...]
-    sizes: frozenset[Dim]
-    """All sizes of values of the main graph: what a run reads has other names than these."""
+    sizes: frozenset[str]
+    """All names in sizes of values of the main graph: what a run reads has other names than these."""
 
     def node(self, node: Node, facts: Mapping[Value, Fact]) -> None:
         """Note the tensors that a node computes, or the call by which the reference computes them."""
         program = self.program
         inputs = [None if value is None else program.values[value] for value in node.inputs]
-        input_facts = [
-            Fact(present=False) if value is None else program.known(facts.get(value, Fact())) for value in node.inputs
-        ]
-        output_facts = [program.known(facts.get(value, Fact(value.type))) for value in node.outputs]
-        calls, lowered, guarded = dict(program.calls), len(program.values), len(program.guards)
+        input_facts = [OMITTED if value is None else program.known(facts.get(value, _UNKNOWN)) for value in node.inputs]
+        output_facts = [program.known(facts.get(value) or Fact(value.type)) for value in node.outputs]
+        calls, lowered, guarded = len(program.calls), len(program.values), len(program.guards)
         read = len(program.readings)
         try:
-            for size in (size for tensor in inputs if tensor is not None for size in tensor.shape):
-                _require_known(size, program)
+            for tensor in inputs:
+                if tensor is not None:
+                    _require_known(tensor.shape, program)
             parts = self._lowered(node, inputs, input_facts, output_facts, facts)
             results = [
                 _conform(part, fact, program) if value.name else part
                 for part, fact, value in zip(parts, output_facts, node.outputs, strict=True)
             ]
         except Refused as reason:
-            program.calls = calls
             del program.guards[guarded:]
             del program.readings[read:]
-            for value in list(program.values)[lowered:]:  # of graphs inside
-                del program.values[value]
+            while len(program.calls) > calls:  # of graphs inside, the last of a dict first
+                program.calls.popitem()
+            while len(program.values) > lowered:
+                program.values.popitem()
             results = _call(node, inputs, output_facts, program, str(reason))
             for result in results:
                 program.note_sizes(result)
@@ -161,12 +165,16 @@ class _Lowering:
             raise Refused(reason or f"{node.op_type} has no rule")
         input_facts, output_facts = self._with_sizes_read(node, operator, inputs, input_facts, output_facts)
         self._require_inferred(node, operator, input_facts, output_facts)
-        wanted = tuple(bool(value.name) for value in node.outputs)
-        regions = LoweredRegions(wanted, self.model, self.catalog, dict(facts), self.program, self.guards, self._within)
+        regions = self._regions(node, facts) if operator.takes("lower", "regions") else None
         parts = lower_node(node, operator, inputs, input_facts, output_facts, regions, self._read)
         if self.lacks:
             self._require_kernels(parts, inputs)
         return parts
+
+    def _regions(self, node: Node, facts: Mapping[Value, Fact]) -> LoweredRegions:
+        """What lowers the subgraphs of a node."""
+        wanted = tuple(bool(value.name) for value in node.outputs)
+        return LoweredRegions(wanted, self.model, self.catalog, dict(facts), self.program, self.guards, self._within)
 
     def _require_kernels(self, parts: Sequence[Tensor], inputs: Sequence[Tensor | None]) -> None:
         """Refused if something between the inputs and the results of a node is of a kind that has no kernels."""
@@ -189,6 +197,8 @@ class _Lowering:
         output_facts: Sequence[Fact],
     ) -> tuple[Sequence[Fact], Sequence[Fact]]:
         """The facts of a node; elements of inputs that sizes follow from are read, where a run computes them."""
+        if not operator.size_inputs:
+            return input_facts, output_facts
         facts = list(input_facts)
         for place, (tensor, fact, formal) in enumerate(zip(inputs, input_facts, operator.inputs, strict=False)):
             if tensor is None or formal.name not in operator.size_inputs or tensor.dtype not in ELEMENTS:
@@ -216,8 +226,8 @@ class _Lowering:
         (many,) = x.shape
         assert x.dtype is DType.INT64
         assert isinstance(many, int)
-        used = program.known_sizes.union(*map(symbols, self.sizes))
-        fresh = (name for number in count() if (name := f"read_{number}") not in used)
+        used, known = self.sizes, program.known_sizes
+        fresh = (name for number in count() if (name := f"read_{number}") not in used and name not in known)
         names = [symbol(next(fresh)) for _ in range(many)]
         result = CallResult(DType.UNDEFINED, tuple(names), SizeReading(x), 0, opaque=True)
         program.readings.append(result)
@@ -322,6 +332,9 @@ def _conform(part: Tensor, fact: Fact, program: Program) -> Tensor:
     assert isinstance(type_, TensorType)
     if part.dtype is not type_.dtype:
         part = cast(part, type_.dtype)
+    if part.shape == type_.shape and type_.dtype in STORED:
+        _require_known(part.shape, program)
+        return part
     sized = _sized(fact)
     if sized is None or len(sized[1]) != part.rank:
         raise Refused(f"sizes {list(map(str, part.shape))} where inference found {list(map(str, type_.shape or ()))}")
@@ -330,16 +343,17 @@ def _conform(part: Tensor, fact: Fact, program: Program) -> Tensor:
         name = str(wanted)
         is_invented = symbols(wanted) == {name} and name not in program.known_sizes
         sizes.append(own if is_invented else wanted)
-        _require_known(sizes[-1], program)
+        _require_known(sizes[-1:], program)
         if is_invented and name not in program.sizes:
             program.sizes[name] = own
     return assume_shape(part, tuple(sizes))
 
 
-def _require_known(size: Dim, program: Program) -> None:
+def _require_known(sizes: Sequence[Dim], program: Program) -> None:
     """Refused for a size with a name that no input and no call result has: no kernel could be passed it."""
-    if not symbols(size) <= program.known_sizes:
-        raise Refused(f"a statically unknown size '{size}'")
+    for size in sizes:
+        if not isinstance(size, int) and not size.symbols <= program.known_sizes:
+            raise Refused(f"a statically unknown size '{size}'")
 
 
 def _without_trailing_none(inputs: list[Tensor | None]) -> list[Tensor | None]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
+from heapq import heappop, heappush
 
 from ingot.dims import symbols
 from ingot.lower.program import Program
@@ -28,19 +29,44 @@ def _size_sources(program: Program, outputs: Sequence[Tensor]) -> list[Tensor]:
     after the call. A size may also be needed by a guard that compares it with one of those. Of several results of one
     size the first is its source: the arguments of the other calls may need it.
     """
-    sources: list[Tensor] = []
     first: dict[str, Tensor] = {}
     for tensor in (*program.inputs.values(), *program.readings, *program.values.values()):
-        if isinstance(tensor, CallResult | Parameter):
+        if isinstance(tensor, (CallResult, Parameter)):
             for size in tensor.shape:
-                first.setdefault(str(size), tensor)
+                if not isinstance(size, int):
+                    first.setdefault(str(size), tensor)
+    compared: dict[str, set[str]] = {}
+    for names in (guard.names for guard in program.guards):
+        for name in names:
+            compared.setdefault(name, set()).update(names)
+    places = {name: place for place, name in enumerate(first)}
+    candidates = list(first.values())
+    sources: list[Tensor] = []
+    inputs, known = set(program.inputs.values()), set[Tensor]()
+    needed: list[int] = []  # a heap: sources are in the order of their names
+    reached: Iterable[Tensor] = in_order(outputs)
+    seen: set[str] = set()
     while True:
-        reached = in_order([*sources, *outputs])
-        names = {name for tensor in reached for size in sizes_of(tensor) for name in symbols(size)}
-        compared = [guard.names for guard in program.guards]
-        needed = names.union(*(pair for pair in compared if pair & names))
-        known = {*reached, *program.inputs.values()}
-        source = next((tensor for name, tensor in first.items() if name in needed and tensor not in known), None)
-        if source is None:
+        known.update(reached)
+        fresh = {name for tensor in reached for size in sizes_of(tensor) for name in symbols(size)} - seen
+        seen |= fresh
+        for name in fresh:
+            for other in {name} | compared.get(name, set()):
+                if other in places:
+                    heappush(needed, places[other])
+        while needed and (candidates[needed[0]] in known or candidates[needed[0]] in inputs):
+            heappop(needed)
+        if not needed:
             return sources
-        sources.append(source)
+        sources.append(candidates[heappop(needed)])
+        reached = _reached(sources[-1], known)
+
+
+def _reached(tensor: Tensor, known: Collection[Tensor]) -> list[Tensor]:
+    """A tensor and everything that it is computed from, without what is known, and what that is computed from."""
+    reached, pending = {tensor: None}, [tensor]
+    while pending:
+        fresh = [read for read in pending.pop().reads if read not in known and read not in reached]
+        reached.update(dict.fromkeys(fresh))
+        pending += fresh
+    return list(reached)

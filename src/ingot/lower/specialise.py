@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ingot.infer.driver import is_complete
 from ingot.infer.typed import TypedModel
+from ingot.ir.clone import copy_model
 from ingot.ir.interface import change_shapes, inputs_to_initializers
-from ingot.ir.model import Model
+from ingot.ir.model import Model, nested_graphs
 from ingot.ir.types import Shape, TensorType
+from ingot.ir.value import Value
 from ingot.lower.specialise_branches import Specialised, specialise_branches
 from ingot.ops.catalog import Catalog
 from ingot.passes.inline import inline_functions
-from ingot.passes.pipeline import passes_before_types
+from ingot.passes.pipeline import passes_before_types, run_concerned
 
 
 def specialise(
@@ -27,15 +30,22 @@ def specialise(
     that a run decides on are made the other way where they are reversed (`Guard.choice`). Values of unknown rank have
     the types that are assumed of them, by name, which are guards where the reference computes them.
     """
-    copy = typed.model.copy()
+    twins: dict[Value, Value] = {}
+    copy = copy_model(typed.model, twins)
+    has_defaults = any(value.constant is not None for value in copy.graph.inputs)
     inputs_to_initializers(copy)
-    change_shapes(copy.graphs(), _without_negatives)
-    inline_functions(copy)
-    for run in passes_before_types(level, catalog).values():
-        run(copy)
+    changes = [
+        int(change_shapes(copy.graphs(), _without_negatives)),
+        inline_functions(copy),
+        *run_concerned(passes_before_types(level, catalog), copy).values(),
+    ]
     if assumed_types:
         _declare(copy, assumed_types)
-    return specialise_branches(copy, catalog, reversed_choices=reversed_choices)
+    is_unchanged = not has_defaults and not any(changes) and not assumed_types
+    facts = None
+    if is_unchanged and is_complete(typed.facts) and len(list(nested_graphs(copy.graph))) == 1:
+        facts = {twins[value]: fact for value, fact in typed.facts.items()}
+    return specialise_branches(copy, catalog, reversed_choices=reversed_choices, facts=facts)
 
 
 def _declare(model: Model, types: Mapping[str, TensorType]) -> None:

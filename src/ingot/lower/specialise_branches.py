@@ -76,22 +76,26 @@ def specialise_branches(
     input_facts: Mapping[Value, Fact] | None = None,
     assumed: Guards | None = None,
     reversed_choices: frozenset[str] = frozenset(),
+    facts: Facts | None = None,
 ) -> Specialised:
     """A model, which is changed, with its facts: every If that sizes decide is replaced by the branch it takes.
 
     `input_facts` is what is known of its inputs, `assumed` what was assumed in its graphs before. Declared sizes that
     contradict what is inferred are overruled: the model is checked, and they can only contradict a default of an input.
     Where sizes are not known, branches for equal sizes are chosen, and no size to be one, but for `reversed_choices`.
+    A model without subgraphs whose types were inferred need not be gone through again: `facts` are what was found.
     """
     guards: Guards = {graph: list(own) for graph, own in (assumed or {}).items()}
     for _ in range(_MOST_ROUNDS):
-        facts = _decided(model, catalog, input_facts, guards, reversed_choices)
+        facts = facts or _decided(model, catalog, input_facts, guards, reversed_choices)
         changes = [
             _name_squeezed_axes(model, facts, guards, reversed_choices),
             _scale_in_integers(model, facts, guards),
         ]
         if not any(changes):
             break
+        facts = None
+    assert facts is not None
     changed = frozenset(graph for graph, own in guards.items() if own)
     for graph in nested_graphs(model.graph):
         guards.setdefault(graph, []).extend(no_zeros(graph, facts))

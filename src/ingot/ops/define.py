@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import types as python_types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Protocol, TypeAlias, Union, get_args, get_origin, get_type_hints
 
@@ -261,17 +261,22 @@ class Operator:
 
     def apply(self, kind: str, arguments: Sequence[Any], named: dict[str, Any], **context: Any) -> tuple[Any, ...]:
         """The results of a rule, one an output; entries of `context` are passed if the rule has parameters for them."""
-        answer = self.rules[kind](
-            *arguments, **named, **{name: value for name, value in context.items() if self.takes(kind, name)}
-        )
+        asked = self._asked_by(kind)
+        if asked:
+            named = {**named, **{name: context[name] for name in context if name in asked}}
+        answer = self.rules[kind](*arguments, **named)
         return tuple(answer) if isinstance(answer, tuple | list) else (answer,)
 
     def takes(self, kind: str, name: str) -> bool:
         """Whether a rule has a parameter of that name, which is no attribute."""
+        return name in self._asked_by(kind)
+
+    def _asked_by(self, kind: str) -> Collection[str]:
+        """The parameters of a rule that are no attributes."""
         asked = self._asked.get(kind)
         if asked is None:
             asked = self._asked[kind] = inspect.signature(self.rules[kind]).parameters.keys() - self.keywords.values()
-        return name in asked
+        return asked
 
     def _attach(self, kind: str, rule: Rule) -> Rule:
         if kind in self.rules:

@@ -1,8 +1,11 @@
-"""What a result may cost: sizes are checked with Python's integers before anything is allocated."""
+"""What a result may cost: sizes are checked with Python's integers before anything is allocated.
+
+And how long: what takes long is computed in pieces, between which a run may end.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from math import prod
@@ -15,6 +18,12 @@ from ingot.ir.tensor import SparseTensor, Tensor
 
 ALLOWED: ContextVar[int] = ContextVar("bytes a result may take", default=2**34)
 """The bytes that a result may take. The signature of an operator is its schema: there is no argument for it."""
+
+PROCEED: ContextVar[Callable[[], None] | None] = ContextVar("raises if the run has to end", default=None)
+"""Called between the pieces of what takes long; there is no argument for it either."""
+
+PIECE = 2**20
+"""Elements that numpy goes through in a few milliseconds: what is made of many more is computed in pieces."""
 
 _MOST_AXES = 64  # numpy's own limit
 _MOST_STRIDE = 2**62  # numpy multiplies the sizes of an empty array too, leaving out zeros
@@ -39,6 +48,28 @@ def allowing(count: int) -> Iterator[ContextVar[int]]:
         yield ALLOWED
     finally:
         ALLOWED.reset(token)
+
+
+@contextmanager
+def proceeding(proceed: Callable[[], None] | None) -> Iterator[None]:
+    """Within it `proceed` is called between the pieces of what takes long; what it raises ends them."""
+    token = PROCEED.set(proceed)
+    try:
+        yield
+    finally:
+        PROCEED.reset(token)
+
+
+def pieces(count: int, cost: int) -> Iterator[slice]:
+    """Slices of `count` items, of as many as take few milliseconds if one is `cost` elements; the run may end between
+    them.
+    """
+    step = max(1, PIECE // max(1, cost))
+    for start in range(0, count, step):
+        proceed = PROCEED.get()
+        if proceed is not None:
+            proceed()
+        yield slice(start, start + step)
 
 
 def oversized(message: str, count: int) -> OversizedError:

@@ -7,7 +7,7 @@ from ingot.ir.domains import TRAINING
 from ingot.ir.model import Model
 from ingot.ops.catalog import Catalog
 from ingot.passes.dead import dead
-from ingot.passes.pipeline import session_passes
+from ingot.passes.pipeline import run_concerned, session_passes
 from ingot.passes.round_products import round_products
 
 
@@ -23,7 +23,7 @@ def before_lowering(
     passes = session_passes(level, catalog)
     if any(node.applies("Gradient", domain=TRAINING) for node in model.graph):
         return {}
-    changed = {name: each(model, facts) for name, each in passes.items()}
+    changed = run_concerned(passes, model, facts)
     if precision is not None:
         changed[f"run products in {precision}"] = round_products(model, facts, precision)
         dead(model)

@@ -11,7 +11,7 @@ def dead(model: Model, facts: Facts | None = None) -> int:  # noqa: ARG001 - wha
     """Remove nodes whose results nobody reads, in subgraphs too, and constants nobody reads that are no inputs."""
     before = _count(model)
     remove_dead(model.graph)
-    for graph in nested_graphs(model.graph):
+    for graph in [graph for graph in nested_graphs(model.graph) if graph.quantization]:
         defined = set(graph.values())
         graph.quantization[:] = [note for note in graph.quantization if note.value in defined]
     return before - _count(model)

@@ -8,40 +8,20 @@ types are inferred after them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TypeAlias
+from importlib import import_module
+from typing import Any, TypeAlias
 
 from ingot.dataclass import dataclass
 from ingot.infer.driver import Facts
 from ingot.ir.model import Model
 from ingot.ops.catalog import Catalog
-from ingot.passes.attention import recognise_attention
-from ingot.passes.batched_transpose import unstack_transposes
-from ingot.passes.bias import recover_bias
-from ingot.passes.branches import settle_branches
-from ingot.passes.counted_loops import count_loops
-from ingot.passes.cse import share
 from ingot.passes.dead import dead
 from ingot.passes.fold import fold
-from ingot.passes.growing import collect_growing_states
-from ingot.passes.identity import skip
-from ingot.passes.integer_products import integer_products
-from ingot.passes.invariant_states import drop_invariant_states
-from ingot.passes.join_codes import join_codes
 from ingot.passes.levels import refuse_level
-from ingot.passes.move_codes import move_codes
-from ingot.passes.normalisation_folding import fold_scales
-from ingot.passes.padding import absorb_padding
-from ingot.passes.recognise import recognise
-from ingot.passes.reshape import merge_views
-from ingot.passes.sequences import sequences_to_tensors
 from ingot.passes.shapes import known_integers
 from ingot.passes.string_codes import encode_strings
-from ingot.passes.string_labels import number_labels
-from ingot.passes.transpose import cancel_transposes
-from ingot.passes.upsampled_codes import spread_pixels
-from ingot.passes.widen_attention import widen_attention
 
 Pass: TypeAlias = Callable[[Model, Facts], int]
 """A pass edits a model by what is known of its values, and returns how much it changed; results stay the same."""
@@ -52,7 +32,8 @@ class Entry:
     """A pass under the name that reports show, from `level` on; `session` is the level from which a session runs it.
 
     A pass that `needs_catalog` is called with it, by keyword. `in_session` is the same pass with other options. One
-    that `changes_types` is of a session alone: it is called with the model, before types are inferred.
+    that `changes_types` is of a session alone: it is called with the model, before types are inferred. A session skips
+    one that `concerns` operators, by name, of which the model has none.
     """
 
     name: str
@@ -62,38 +43,77 @@ class Entry:
     needs_catalog: bool = False
     in_session: Callable[..., int] | None = None
     changes_types: bool = False
+    concerns: tuple[str, ...] = ()
+
+
+def _in(place: str) -> Callable[..., int]:
+    """The pass `module.function` of this package, which is imported when it runs: in a session most never do."""
+    module, _, name = place.partition(".")
+
+    def run(*arguments: Any, **named: Any) -> int:
+        function: Callable[..., int] = getattr(import_module(f"{__package__}.{module}"), name)
+        return function(*arguments, **named)
+
+    return run
 
 
 PIPELINE = (
-    Entry("drop invariant states", drop_invariant_states, None, session=1, changes_types=True),
-    Entry("count loops", count_loops, None, session=1, changes_types=True),
-    Entry("read sequences as tensors", sequences_to_tensors, None, session=1, needs_catalog=True, changes_types=True),
-    Entry("collect growing states", collect_growing_states, None, session=1, needs_catalog=True, changes_types=True),
-    Entry("number string labels", number_labels, None, session=1, changes_types=True),
+    Entry(
+        "drop invariant states", _in("invariant_states.drop_invariant_states"), None, session=1, changes_types=True,
+        concerns=("Loop",),
+    ),
+    Entry("count loops", _in("counted_loops.count_loops"), None, session=1, changes_types=True, concerns=("Loop",)),
+    Entry(
+        "read sequences as tensors", _in("sequences.sequences_to_tensors"), None, session=1, needs_catalog=True,
+        changes_types=True, concerns=("SequenceConstruct", "SequenceEmpty", "SplitToSequence", "Optional"),
+    ),
+    Entry(
+        "collect growing states", _in("growing.collect_growing_states"), None, session=1, needs_catalog=True,
+        changes_types=True, concerns=("Loop",),
+    ),
+    Entry(
+        "number string labels", _in("string_labels.number_labels"), None, session=1, changes_types=True,
+        concerns=("LabelEncoder", "LinearClassifier", "SVMClassifier"),
+    ),
     Entry("encode strings", encode_strings, None, session=1, changes_types=True),
-    Entry("skip nodes that change nothing", skip, 1),
+    Entry("skip nodes that change nothing", _in("identity.skip"), 1),
     Entry("evaluate shape arithmetic", known_integers, 1, session=1),
     Entry("fold constants", fold, 1, session=1, needs_catalog=True, in_session=partial(fold, constant_nodes=False)),
-    Entry("settle branches", settle_branches, 1),
-    Entry("share common subexpressions", share, 1, needs_catalog=True),
-    Entry("unstack transposes", unstack_transposes, 1),
-    Entry("cancel transposes", cancel_transposes, 1),
-    Entry("merge reshapes", merge_views, 1),
+    Entry("settle branches", _in("branches.settle_branches"), 1),
+    Entry("share common subexpressions", _in("cse.share"), 1, needs_catalog=True),
+    Entry("unstack transposes", _in("batched_transpose.unstack_transposes"), 1),
+    Entry("cancel transposes", _in("transpose.cancel_transposes"), 1),
+    Entry("merge reshapes", _in("reshape.merge_views"), 1),
     Entry("remove dead code", dead, 0),
-    Entry("recognise operators", recognise, 2),
-    Entry("recognise attention", recognise_attention, 2),
-    Entry("move codes instead of what they stand for", move_codes, None, session=2),
-    Entry("join codes instead of what they stand for", join_codes, None, session=2),
-    Entry("spread pixels of dequantised tensors", spread_pixels, None, session=2),
-    Entry("multiply codes of dequantised tensors", integer_products, None, session=2),
-    Entry("compute attention in float32", widen_attention, None, session=2),
-    Entry("absorb padding", absorb_padding, 2, session=2),
+    Entry("recognise operators", _in("recognise.recognise"), 2),
+    Entry("recognise attention", _in("attention.recognise_attention"), 2),
+    Entry(
+        "move codes instead of what they stand for", _in("move_codes.move_codes"), None, session=2,
+        concerns=("DequantizeLinear",),
+    ),
+    Entry(
+        "join codes instead of what they stand for", _in("join_codes.join_codes"), None, session=2,
+        concerns=("QuantizeLinear",),
+    ),
+    Entry(
+        "spread pixels of dequantised tensors", _in("upsampled_codes.spread_pixels"), None, session=2,
+        concerns=("ConvTranspose",),
+    ),
+    Entry(
+        "multiply codes of dequantised tensors", _in("integer_products.integer_products"), None, session=2,
+        concerns=("DequantizeLinear",),
+    ),
+    Entry(
+        "compute attention in float32", _in("widen_attention.widen_attention"), None, session=2, concerns=("MatMul",),
+    ),
+    Entry("absorb padding", _in("padding.absorb_padding"), 2, session=2, concerns=("Pad",)),
     # in a session, a product of matrices scales its sums for nothing; to scale its weights takes reading them all
     Entry(
-        "fold scales into weights", fold_scales, 2, session=2,
-        in_session=partial(fold_scales, into=("Conv", "ConvTranspose")),
+        "fold scales into weights", _in("normalisation_folding.fold_scales"), 2, session=2,
+        in_session=partial(_in("normalisation_folding.fold_scales"), into=("Conv", "ConvTranspose")),
+        concerns=("Conv", "ConvTranspose"),
     ),
-    Entry("recover biases", recover_bias, 2),
+    Entry("recover biases", _in("bias.recover_bias"), 2),
     Entry("remove what that left", dead, 2, session=1),
 )  # fmt: skip
 
@@ -112,6 +132,25 @@ def session_passes(level: int, catalog: Catalog | None = None) -> dict[str, Pass
 def passes_before_types(level: int, catalog: Catalog | None = None) -> dict[str, Callable[[Model], int]]:
     """The same of a session that change types, and run before these are inferred."""
     return _of_session(level, catalog, changes_types=True)
+
+
+def run_concerned(passes: Mapping[str, Callable[..., int]], model: Model, *arguments: Any) -> dict[str, int]:
+    """How much each of the passes of a session changes in a model; those that concern no operator of it do not run."""
+    concerns = {entry.name: entry.concerns for entry in PIPELINE}
+    operators = _operators_in(model)
+    changed: dict[str, int] = {}
+    for name, run in passes.items():
+        if concerns[name] and operators.isdisjoint(concerns[name]):
+            changed[name] = 0
+            continue
+        changed[name] = run(model, *arguments)
+        if changed[name]:
+            operators = _operators_in(model)
+    return changed
+
+
+def _operators_in(model: Model) -> set[str]:
+    return {node.op_type for graph in model.graphs() for node in graph.nodes}
 
 
 def _of_session(level: int, catalog: Catalog | None, changes_types: bool) -> dict[str, Callable[..., int]]:

@@ -24,7 +24,7 @@ def known_integers(model: Model, facts: Facts) -> int:
             if node.applies("Constant") or (node.applies("Identity") and node.output.is_output):
                 continue
             for value in node.outputs:
-                if node.graph is not None and (value.uses or value.is_output):
+                if node.graph is not None and value.is_used:
                     tensor = _tensor(fact(value, facts))
                     if tensor is not None:
                         replace_by_constant(value, tensor, facts)

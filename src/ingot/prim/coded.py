@@ -32,6 +32,9 @@ class Coded(Tensor):
     rounded: bool = False
     """Whether what it is multiplied by may be rounded to 8 bits, scaled for each block."""
 
+    def _can_be_folded(self) -> bool:
+        return True
+
     @property
     def is_byte_zero(self) -> bool:
         return isinstance(self.zero, np.ndarray) and self.zero.dtype == np.uint8

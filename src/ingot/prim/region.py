@@ -81,6 +81,9 @@ class RegionResult(Tensor):
     def reads(self) -> tuple[Tensor, ...]:
         return (*self.region.before, *(result for body in self.region.bodies for result in body))
 
+    def _can_be_folded(self) -> bool:
+        return False  # it exists only in a run
+
     @property
     def is_rows(self) -> bool:
         return isinstance(self.region, Repeat) and self.index >= len(self.region.states)

@@ -6,15 +6,21 @@ something: two axes below zero would make a product above it, and elements that 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ingot.dims import Dim, lower_bound, minimum
 from ingot.prim.guard import Guard
 from ingot.prim.tensor import Tensor, Window
 
 
-def size_guards(tensor: Tensor) -> Iterator[Guard]:
+def size_guards(tensor: Tensor) -> Iterable[Guard]:
     """The guards of a tensor whose sizes are not known to be in order."""
+    if isinstance(tensor, Window) or any(map(_may_be_negative, tensor.shape)):
+        return _size_guards(tensor)
+    return ()  # of most
+
+
+def _size_guards(tensor: Tensor) -> Iterator[Guard]:
     for size in tensor.shape:
         if _may_be_negative(size):
             yield Guard(minimum(size, 0), 0, "a size is below zero")
@@ -28,5 +34,7 @@ def size_guards(tensor: Tensor) -> Iterator[Guard]:
 
 
 def _may_be_negative(size: Dim) -> bool:
+    if isinstance(size, int):
+        return size < 0
     least = lower_bound(size)
     return least is None or least < 0

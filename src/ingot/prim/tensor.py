@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import field
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.dtypes import Array, DType
-from ingot.prim.functions import ELEMENTS, FUNCTIONS, STORED
+from ingot.prim.functions import ELEMENTS, FUNCTIONS, INTEGERS, STORED
 
 if TYPE_CHECKING:
     from ingot.ir.node import Node
@@ -28,6 +29,20 @@ class Tensor:
 
     dtype: DType
     shape: Sizes
+    is_constant: bool = field(init=False, repr=False)
+    """Whether it can be computed when the model is compiled: from constants, by functions that cannot fail."""
+
+    def __post_init__(self) -> None:
+        is_constant = (
+            self._can_be_folded()
+            and all(read.is_constant for read in self.reads)
+            and all(isinstance(size, int) for size in self.shape)
+        )
+        _set_constant(self, is_constant)
+
+    def _can_be_folded(self) -> bool:
+        """Whether it is constant if all that it reads is, and its sizes are numbers."""
+        return bool(self.reads)
 
     @property
     def rank(self) -> int:
@@ -66,6 +81,9 @@ class Tensor:
         return apply("negate", self)
 
 
+_set_constant = Tensor.__dict__["is_constant"].__set__  # past what keeps a tensor frozen
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Parameter(Tensor):
     """From outside: an input of the model, or the result of a step."""
@@ -79,12 +97,18 @@ class Constant(Tensor):
 
     array: Array
 
+    def _can_be_folded(self) -> bool:
+        return True
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Iota(Tensor):
     """Each element is its own index along `axis`."""
 
     axis: int
+
+    def _can_be_folded(self) -> bool:
+        return True
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -104,6 +128,9 @@ class Map(Tensor):
     @property
     def reads(self) -> tuple[Tensor, ...]:
         return self.arguments
+
+    def _can_be_folded(self) -> bool:
+        return self.dtype not in INTEGERS or self.function not in ("divide", "remainder")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -209,6 +236,9 @@ class Gather(Tensor):
     def reads(self) -> tuple[Tensor, ...]:
         return (self.x, *(place for place in self.places if isinstance(place, Tensor)))
 
+    def _can_be_folded(self) -> bool:
+        return False  # an index out of range is an error of the run
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Scatter(Tensor):
@@ -222,6 +252,9 @@ class Scatter(Tensor):
     @property
     def reads(self) -> tuple[Tensor, ...]:
         return (self.x, self.updates, *(place for place in self.places if isinstance(place, Tensor)))
+
+    def _can_be_folded(self) -> bool:
+        return False  # an index out of range is an error of the run
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -293,6 +326,9 @@ class CallResult(Tensor):
     def reads(self) -> tuple[Tensor, ...]:
         return tuple(argument for argument in self.call.arguments if argument is not None)
 
+    def _can_be_folded(self) -> bool:
+        return False  # it exists only in a run
+
 
 Operand: TypeAlias = Tensor | int | float | bool
 
@@ -337,6 +373,9 @@ def broadcast(*shapes: Sizes) -> Sizes:
 
     Refused if two sizes cannot be equal.
     """
+    whole = next((shape for shape in shapes if shape), ())
+    if all(not shape or shape == whole for shape in shapes):  # as for most, beside numbers too
+        return tuple(whole)
     rank = max(map(len, shapes), default=0)
     columns = zip(*((1,) * (rank - len(shape)) + tuple(shape) for shape in shapes), strict=True)
     return tuple(agreed(size for size in column if size != 1) for column in columns)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from time import perf_counter
 from typing import Any, Protocol, TypeAlias
 
@@ -22,7 +23,7 @@ from ingot.lower.differentiate import differentiate
 from ingot.ops.arguments import keywords
 from ingot.ops.catalog import Catalog
 from ingot.ops.define import Operator, Runs, Runtime
-from ingot.ops.limit import ALLOWED, OversizedError, allowing, dense
+from ingot.ops.limit import ALLOWED, OversizedError, allowing, dense, proceeding
 from ingot.runtime.dispatch import compute
 from ingot.runtime.ledger import Ledger
 from ingot.runtime.limits import LimitError, RunLimits, exceeded, too_deep, within_the_stack
@@ -115,7 +116,7 @@ class Evaluation:
             steps = order(graph, [_value(graph, name) for name in fetch])
         scope = _Scope(self, self._model.opset_imports, values)
         try:
-            with np.errstate(all="ignore"), within_the_stack(), allowing(self.ledger.left) as self.allowed:
+            with self._within_limits():
                 scope.graph(graph, steps)
         finally:
             self.ledger.close()
@@ -131,10 +132,21 @@ class Evaluation:
             return scope.node(node)
         self._steps = True
         try:
-            with np.errstate(all="ignore"), within_the_stack(), allowing(self.ledger.left) as self.allowed:
+            with self._within_limits():
                 return scope.node(node)
         finally:
             self._steps = False
+
+    @contextmanager
+    def _within_limits(self) -> Iterator[None]:
+        """Operators may take what is left of the memory, and ask whether the run is to go on."""
+        with (
+            np.errstate(all="ignore"),
+            within_the_stack(),
+            proceeding(self._proceed),
+            allowing(self.ledger.left) as self.allowed,
+        ):
+            yield
 
     def rule_of(self, node: Node) -> Rule:
         """How a node is computed, which is the same in every run."""

@@ -139,7 +139,7 @@ class Builder:
     # --- numbers
 
     def add(self, x: Value, y: Value) -> Value:
-        known, other = _number(x), _number(y)
+        known, other = x.number, y.number
         if known is not None and other is not None:
             return Constant(x.type, known + other)
         if known == 0 or other == 0:
@@ -147,7 +147,7 @@ class Builder:
         return self._once(x.type, f"add {x.type.text} {x.text}, {y.text}")
 
     def sub(self, x: Value, y: Value) -> Value:
-        known, other = _number(x), _number(y)
+        known, other = x.number, y.number
         if known is not None and other is not None:
             return Constant(x.type, known - other)
         if other == 0:
@@ -155,7 +155,7 @@ class Builder:
         return self._once(x.type, f"sub {x.type.text} {x.text}, {y.text}")
 
     def mul(self, x: Value, y: Value) -> Value:
-        known, other = _number(x), _number(y)
+        known, other = x.number, y.number
         if known is not None and other is not None:
             return Constant(x.type, known * other)
         if known == 0 or other == 0:
@@ -316,12 +316,12 @@ class Builder:
         return self._access(Access(_VOID, "", line, align))
 
     def gep(self, place: Value, indices: Sequence[Value], source_etype: Type) -> Value:
-        if len(indices) == 1 and _number(indices[0]) == 0:
+        if len(indices) == 1 and indices[0].number == 0:
             return place
         operands = ", ".join([f"{index.type.text} {index.text}" for index in indices])
         line = f"getelementptr {source_etype.text}, ptr {place.text}, {operands}"
         for index in indices:
-            if isinstance(index.type, VectorType):
+            if index.type.count > 1:
                 return self._new(VectorType(_PTR, index.type.count), line)
         return self._once(_PTR, line)
 
@@ -364,15 +364,18 @@ class Builder:
         return f"%v{self.function.name_count}"
 
     def _new(self, kind: Type, line: str) -> Value:
-        name = self._name()
+        function = self.function
+        function.name_count += 1
+        name = f"%v{function.name_count}"
         self.block.lines.append(f"{name} = {line}")
         return Value(kind, name)
 
     def _once(self, kind: Type, line: str) -> Value:
         """The value of a line: of an equal one before it in this block, or of this one."""
-        value = self._values.get((self.block, line))
+        key = (self.block, line)
+        value = self._values.get(key)
         if value is None:
-            value = self._values[self.block, line] = self._new(kind, line)
+            value = self._values[key] = self._new(kind, line)
         return value
 
     def _access(self, access: Access) -> Access:
@@ -391,11 +394,3 @@ class Builder:
         if x.type == kind:
             return x
         return self._new(kind, f"{how} {x.type.text} {x.text} to {kind.text}")
-
-
-def _number(value: Value) -> int | None:
-    """The value of a constant integer, if it is far from overflow; else None."""
-    if not isinstance(value, Constant) or not isinstance(value.type, IntType):
-        return None
-    known = value.constant
-    return known if type(known) is int and abs(known) < 1 << (value.type.width - 1) // 2 else None

@@ -16,6 +16,9 @@ class Type:
 
     __slots__ = ("text",)
 
+    count: int = 1
+    """The lanes of a value: more than one in a vector alone."""
+
     def __init__(self, text: str) -> None:
         self.text: Final = text
 
@@ -48,11 +51,27 @@ class PointerType(Type):
 
 
 class IntType(Type):
-    __slots__ = ("width",)
+    __slots__ = ("_constants", "width")
 
     def __init__(self, width: int) -> None:
         super().__init__(f"i{width}")
         self.width: Final = width
+        self._constants: Final[dict[int, Constant]] = {}
+
+    def __call__(self, value: Any) -> Constant:
+        """A constant of this type; equal numbers are one object, as the same few are in every kernel."""
+        if type(value) is not int:
+            return Constant(self, value)
+        constant = self._constants.get(value)
+        if constant is None:
+            constant = Constant(self, value)
+            if -_FEW <= value <= _FEW:
+                self._constants[value] = constant
+        return constant
+
+
+_FEW = 1024
+"""Numbers up to this, above and below zero, are kept as constants."""
 
 
 class HalfType(Type):
@@ -91,7 +110,7 @@ class VectorType(Type):
     def __init__(self, element: Type, count: int) -> None:
         super().__init__(f"<{count} x {element.text}>")
         self.element: Final = element
-        self.count: Final = count
+        self.count = count
 
 
 class ArrayType(Type):
@@ -121,6 +140,9 @@ class Value:
 
     __slots__ = ("text", "type")
 
+    number: int | None = None
+    """The value of a constant integer, if it is far from overflow; else None."""
+
     def __init__(self, type_: Type, text: str) -> None:
         self.type = type_
         self.text = text
@@ -140,19 +162,20 @@ Undefined: Final = _Undefined()
 class Constant(Value):
     """A number, or one for each lane of a vector; None stands for zeros, `Undefined` for anything."""
 
-    __slots__ = ("constant",)
+    __slots__ = ("constant", "number")
 
     def __init__(self, type_: Type, constant: Any) -> None:
-        super().__init__(type_, _text(type_, constant))
+        self.type = type_
         self.constant: Final = constant
+        width = type_.width if type(constant) is int and isinstance(type_, IntType) else 0
+        self.number = constant if width and abs(constant) < 1 << (width - 1) // 2 else None
+        self.text = str(constant) if width > 1 else _text(type_, constant)
 
 
 _PACKED = {"half": "e", "float": "f", "double": "d"}
 
 
 def _text(type_: Type, value: Any) -> str:
-    if type(value) is int and isinstance(type_, IntType) and type_.width > 1:  # most are
-        return str(value)
     if value is None:
         return "zeroinitializer"
     if value is Undefined:

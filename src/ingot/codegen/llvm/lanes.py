@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.builder import Builder
@@ -42,11 +43,9 @@ class Lanes:
         """A value broadcast to every lane."""
         if lanes == 1 or count_of(value) == lanes:
             return value
-        kind = ir.VectorType(value.type, lanes)
-        first = self.b.insert_element(ir.Constant(kind, ir.Undefined), value, I32(0))
-        return self.b.shuffle_vector(
-            first, ir.Constant(kind, ir.Undefined), ir.Constant(ir.VectorType(I32, lanes), [0] * lanes)
-        )
+        undefined = ir.Constant(ir.VectorType(value.type, lanes), ir.Undefined)
+        first = self.b.insert_element(undefined, value, I32(0))
+        return self.b.shuffle_vector(first, undefined, _first_lane(lanes))
 
     def lanes_below(self, count: ir.Value, lanes: int) -> ir.Value:
         """The mask of the first lanes, `count` of them, of a vector of `lanes`."""
@@ -91,6 +90,12 @@ class Lanes:
         return self.b.icmp_unsigned("!=", value, zero)
 
 
+@cache
+def _first_lane(lanes: int) -> ir.Constant:
+    """The mask of a shuffle that puts the first lane everywhere."""
+    return ir.Constant(ir.VectorType(I32, lanes), [0] * lanes)
+
+
 def count_of(value: ir.Value) -> int:
     """The lanes of a value: one, if it is no vector."""
-    return value.type.count if isinstance(value.type, ir.VectorType) else 1
+    return value.type.count

@@ -72,18 +72,30 @@ class Memory(Lanes, ABC):
 
     def _fixed(self, index: Index) -> Dim:
         """The contribution of unrolled loops to an index: one size, so that equal addresses are seen to be equal."""
+        return self._parts_of(index)[1]
+
+    def _parts_of(self, index: Index) -> tuple[tuple[tuple[Var | Scalar, Dim], ...], Dim]:
+        """The terms of an index that loops move, and the contribution of unrolled ones."""
+        moving: list[tuple[Var | Scalar, Dim]] = []
         known: list[tuple[int, Dim]] = []
-        for term, factor in index.terms:
-            value = self.variables[term] if isinstance(term, Var) else self.scalar(term)
-            if isinstance(value, ir.Constant) and count_of(value) == 1 and value.constant:
+        variables = self.variables
+        for pair in index.terms:
+            term, factor = pair
+            value = variables[term] if isinstance(term, Var) else self.scalar(term)
+            if not isinstance(value, ir.Constant):
+                moving.append(pair)
+                continue
+            if not isinstance(term, Var):
+                moving.append(pair)
+            if value.type.count == 1 and value.constant:
                 known.append((value.constant, factor))
         if not known:
-            return index.offset
+            return tuple(moving), index.offset
         key = (index.offset, *known)
         total = self._totals.get(key)
         if total is None:
             total = self._totals[key] = sum((times * factor for times, factor in known), index.offset)
-        return total
+        return tuple(moving), total
 
     def _varying(self, index: Index) -> ir.Value | None:
         """The terms that differ from lane to lane, as a vector; None if there are none."""
@@ -444,25 +456,24 @@ class Memory(Lanes, ABC):
             return None
         key: list[object] = [buffer, fill]
         for moved in (index, *_indices(where)):
-            moving = [(term, factor) for term, factor in moved.terms if not self._is_fixed(term)]
-            if any(term is not lane.var and term not in preheader.variables for term, _ in moving):
-                return None
+            moving, fixed = self._parts_of(moved)
+            for term, _ in moving:
+                if term is not lane.var and term not in preheader.variables:
+                    return None
             if moved is not index and moved.factor(lane.var) != 0:
                 return None
-            key += [tuple(moving), self._fixed(moved)]
+            key += (moving, fixed)
         kind = stored(buffer.dtype)
-        address = preheader.addresses.get(tuple(key))
+        ahead = tuple(key)
+        address = preheader.addresses.get(ahead)
         if address is None:
             with b.goto_block(preheader.block):
                 address = b.gep(self.frame.buffers[buffer], [self._sum(index, lane.var)], source_etype=kind)
                 for condition in where:
                     inside = b.icmp_unsigned("<", self._base(condition.index), self.frame.size(condition.size))
                     address = b.select(inside, address, self._filling(dtype, fill))
-            preheader.addresses[tuple(key)] = address
+            preheader.addresses[ahead] = address
         return b.gep(address, [self.variables[lane.var]], source_etype=kind)
-
-    def _is_fixed(self, term: Var | Scalar) -> bool:
-        return isinstance(term, Var) and isinstance(self.variables[term], ir.Constant)
 
     def _lanes_at(self, address: ir.Value, value: Load, where: Sequence[Inside]) -> ir.Value:
         """A vector: the fill of the load where a condition does not hold, and anything where the mask is off."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -44,10 +43,11 @@ class Unemittable(Exception):
 
 def intrinsic(b: Builder, name: str, result: ir.Type, arguments: Sequence[ir.Value], *over: ir.Type) -> ir.Value:
     """A call of an intrinsic of LLVM, which is overloaded by the types `over`, or that of the result."""
-    full = f"llvm.{name}." + ".".join(_mangled(kind) for kind in over or (result,))
-    return b.call(
-        b.module.declared(full, ir.FunctionType(result, [argument.type for argument in arguments])), arguments
-    )
+    full = f"llvm.{name}." + ".".join([_mangled(kind) for kind in over or (result,)])
+    function = b.module.globals.get(full)
+    if not isinstance(function, ir.Function):
+        function = b.module.declared(full, ir.FunctionType(result, [argument.type for argument in arguments]))
+    return b.call(function, arguments)
 
 
 def multiply_add(b: Builder, x: ir.Value, y: ir.Value, total: ir.Value) -> ir.Value:
@@ -297,11 +297,10 @@ def _splat(kind: ir.Type, value: int, lanes: int) -> ir.Constant:
     return ir.Constant(vector(kind, lanes), [value] * lanes) if lanes > 1 else ir.Constant(kind, value)
 
 
-def _mangled(kind: Any) -> str:
+def _mangled(kind: ir.Type) -> str:
     if isinstance(kind, ir.VectorType):
         return f"v{kind.count}{_mangled(kind.element)}"
-    if isinstance(kind, ir.IntType):
-        return f"i{kind.width}"
-    if isinstance(kind, ir.PointerType):
-        return "p0"
-    return {"half": "f16", "float": "f32", "double": "f64"}[str(kind)]
+    return _MANGLED.get(kind.text, kind.text)  # an integer type is called as it is written
+
+
+_MANGLED = {"half": "f16", "float": "f32", "double": "f64", "ptr": "p0"}

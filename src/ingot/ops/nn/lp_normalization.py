@@ -14,6 +14,7 @@ from ingot.errors import ShapeError, UnsupportedError
 from ingot.ir.value import Value
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.limit import pieces
 from ingot.ops.nn.moments import mean_of, norm_of
 from ingot.ops.nn.pooling import norm
 from ingot.ops.nn.precision import mean, refuse_huge, widened
@@ -63,7 +64,10 @@ def lrn(x: T13, /, *, size: int, alpha: float = 0.0001, beta: float = 0.75, bias
     refuse_huge(padded, values.dtype)
     squares = np.zeros(padded, values.dtype)
     squares[:, before : before + x.shape[1]] = np.square(values)
-    around = sliding_window_view(squares, before + after + 1, axis=1)[:, : x.shape[1]].sum(axis=-1)
+    windows = sliding_window_view(squares, before + after + 1, axis=1)[:, : x.shape[1]]
+    around = np.empty(values.shape, values.dtype)
+    for piece in pieces(x.shape[1], x.size // x.shape[1] * (before + after + 1)):
+        around[:, piece] = windows[:, piece].sum(axis=-1)
     kind = values.dtype.type
     return np.asarray(values / np.power(kind(bias) + kind(alpha / size) * around, kind(beta)), x.dtype)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Annotated, Any, TypeAlias
 
 import numpy as np
@@ -14,7 +15,7 @@ from ingot.ir.types import Shape
 from ingot.ir.value import Value
 from ingot.ops.define import operator, superseded
 from ingot.ops.facts import Fact, Inferred
-from ingot.ops.limit import affordable
+from ingot.ops.limit import PIECE, affordable, pieces
 from ingot.ops.shapes import axis_of, unify
 from ingot.ops.tensor.carriers import carried
 from ingot.ops.tensor.follow import cells, followed, guarded
@@ -31,8 +32,23 @@ def concat(*inputs: T, axis: int) -> T:
     first = inputs[0]
     if any(x.dtype != first.dtype for x in inputs):
         raise InputError(f"the inputs differ in type: {sorted({str(x.dtype) for x in inputs})}")
-    affordable(_joined([x.shape for x in inputs], axis), first.dtype)  # type: ignore[arg-type]
-    return np.concatenate(inputs, axis)
+    shape = affordable(_joined([x.shape for x in inputs], axis), first.dtype)  # type: ignore[arg-type]
+    if prod(shape) <= PIECE:
+        return np.concatenate(inputs, axis)
+    joined = np.empty(shape, first.dtype)
+    start, axis = 0, axis_of(axis, first.ndim)
+    for x in inputs:
+        end = start + x.shape[axis]
+        _copy_in_pieces(x, joined[(slice(None),) * axis + (slice(start, end),)])
+        start = end
+    return joined
+
+
+def _copy_in_pieces(x: Array, target: Array) -> None:
+    longest = int(np.argmax(x.shape))
+    for piece in pieces(x.shape[longest], x.size // max(1, x.shape[longest])):
+        at = (slice(None),) * longest + (piece,)
+        target[at] = x[at]
 
 
 @concat.infer

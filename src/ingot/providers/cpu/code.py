@@ -16,7 +16,7 @@ from ingot.dims import Dim, evaluate, substitute, symbols
 from ingot.dtypes import Array
 from ingot.format.pages import release
 from ingot.fuse.contraction import Packed
-from ingot.loops.cost import cost_of
+from ingot.loops.cost import operations_of
 from ingot.loops.digest import digest
 from ingot.loops.ir import Buffer, Contraction, Kernel, Winograd, kernels_in, nests_in
 from ingot.loops.parametrise import parametrise
@@ -71,7 +71,7 @@ def _light(digests: Mapping[Kernel, str]) -> frozenset[str]:
     """The templates whose kernels have so little work that a run of their drafts is over before LLVM were done."""
     work: dict[str, int] = dict.fromkeys(digests.values(), 0)
     for kernel, name in digests.items():
-        operations = cost_of(kernel).operations
+        operations = operations_of(kernel)
         try:
             work[name] += evaluate(operations, dict.fromkeys(symbols(operations), _TYPICAL_SIZE))
         except ArithmeticError:  # a size that divides by another less something

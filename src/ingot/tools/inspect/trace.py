@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from ingot.fuse.choose import CONTRACTION, RESULT, SHARED
-from ingot.fuse.contraction import is_constant
 from ingot.ir.graph import Graph
 from ingot.ir.node import Node
 from ingot.ir.sort import captures
@@ -247,7 +246,7 @@ def _operands_read(kernel: Kernel, contract: Contract) -> Iterable[Tensor]:
     """The operands of a contraction that a kernel reads: not the one that was packed when compiling."""
     products = [nest for nest in nests_in(kernel) if isinstance(nest, Winograd | Contraction)]
     packed = any(isinstance(product, Winograd) or product.packed for product in products)
-    return [side for side in contract.reads if not (packed and is_constant(side))]
+    return [side for side in contract.reads if not (packed and side.is_constant)]
 
 
 def _needed(graphs: Iterable[Graph]) -> set[Node]:
