@@ -116,8 +116,10 @@ def lower(
     centre, after = _band(corners, 1, bands), _band(corners, 2, bands)
     inside = DType.FLOAT64 if dtype is DType.FLOAT64 else DType.FLOAT32
     heights = [1.0 / prim.apply("maximum", width, 1.0) for width in (centre - left, after - centre)]
-    rise, fall, left, centre, after = (prim.cast(each, inside) for each in (*heights, left, centre, after))
-    here = prim.cast(prim.iota((frequencies, bands), 0), inside)
+    numbers = [prim.cast(prim.unsqueeze(each, [0]), inside) for each in (*heights, left, centre, after)]
+    table = prim.concat(numbers, 0)  # stored, for all frequencies
+    rise, fall, left, centre, after = (prim.slice_(table, [row, 0], [1, bands]) for row in range(5))
+    here = prim.cast(prim.iota((frequencies, 1), 0), inside)
     lower_side = prim.apply("minimum", (here - left) * rise, (after - here) * fall)
     weights = prim.where(prim.apply("equal", here, centre), 1.0, prim.apply("maximum", lower_side, 0.0))
     return prim.cast(weights, dtype)
