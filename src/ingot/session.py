@@ -418,13 +418,13 @@ class Session:
             overridden = self._defaults.intersection(feeds or ())
             compiled, variants = self._compiled_for(overridden, interrupt)
         if compiled is not None and feeds is not None and observe_steps is None:
-            results = compiled.fast_path.run(feeds, interrupt)
+            own_seed = self._seed if seed is None else seed
+            results = compiled.fast_path.run(feeds, interrupt, own_seed)
             executable = compiled
             if results is None and variants and (variant := variants.chosen(feeds)) is not None:
                 executable = variant
-                results = variant.fast_path.run(feeds, interrupt)
+                results = variant.fast_path.run(feeds, interrupt, own_seed)
             if results is None:
-                own_seed = self._seed if seed is None else seed
                 results = executable.run_again(
                     feeds, lambda model: self._evaluation(model, own_seed, interrupt, None, None), interrupt
                 )

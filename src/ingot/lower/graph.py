@@ -26,6 +26,7 @@ from ingot.ops.catalog import Catalog
 from ingot.ops.control.regions import Regions
 from ingot.ops.define import Operator
 from ingot.ops.facts import Fact
+from ingot.ops.generator.keys import node_key
 from ingot.ops.limit import dense
 from ingot.prim.functions import ELEMENTS, NARROW_FLOATS, STORED
 from ingot.prim.guard import Guard
@@ -37,13 +38,16 @@ from ingot.prim.tensor import (
     AssumeShape,
     Call,
     CallResult,
+    KeyReader,
     Parameter,
+    RandomKey,
     Refused,
     SizeReader,
     SizeReading,
     Sizes,
     Tensor,
     assume_shape,
+    scalar,
 )
 
 _MOST_READ = 32
@@ -124,7 +128,7 @@ class _Lowering:
         ]
         output_facts = [program.known(facts.get(value, Fact(value.type))) for value in node.outputs]
         calls, lowered, guarded = dict(program.calls), len(program.values), len(program.guards)
-        read = len(program.readings)
+        read, drawn = len(program.readings), len(program.keys)
         try:
             for size in (size for tensor in inputs if tensor is not None for size in tensor.shape):
                 _require_known(size, program)
@@ -139,6 +143,7 @@ class _Lowering:
             del program.readings[read:]
             for value in list(program.values)[lowered:]:  # of graphs inside
                 del program.values[value]
+            del program.keys[drawn:]
             results = _call(node, inputs, output_facts, program, str(reason))
             for result in results:
                 program.note_sizes(result)
@@ -163,7 +168,7 @@ class _Lowering:
         self._require_inferred(node, operator, input_facts, output_facts)
         wanted = tuple(bool(value.name) for value in node.outputs)
         regions = LoweredRegions(wanted, self.model, self.catalog, dict(facts), self.program, self.guards, self._within)
-        parts = lower_node(node, operator, inputs, input_facts, output_facts, regions, self._read)
+        parts = lower_node(node, operator, inputs, input_facts, output_facts, regions, self._read, self._draw)
         if self.lacks:
             self._require_kernels(parts, inputs)
         return parts
@@ -224,6 +229,14 @@ class _Lowering:
         program.note_sizes(result)
         return result.shape
 
+    def _draw(self, seed: float | None) -> Tensor:
+        """A key of random numbers: see `KeyReader`."""
+        if seed is not None:
+            return scalar(node_key(seed), DType.UINT64)
+        keys = self.program.keys
+        keys.append(CallResult(DType.UINT64, (1,), RandomKey(keys[-1] if keys else None), 0))
+        return reshape(keys[-1], ())
+
     def _require_inferred(
         self, node: Node, operator: Operator, input_facts: Sequence[Fact], output_facts: Sequence[Fact]
     ) -> None:
@@ -257,12 +270,14 @@ class _Lowering:
         program = self.program
         for value in graph.initializers.values():
             program.values.setdefault(value, _initializer(value))
-        read = len(program.readings)
+        read, drawn = len(program.readings), len(program.keys)
         for node in graph:
             self.node(node, facts)
             call = program.calls.get(node)
             if call is not None:
                 raise Refused(f"{node.op_type} in it: {call.reason}")
+            if len(program.keys) > drawn:
+                raise Refused(f"{node.op_type} in it: random numbers that each of its runs draws")
             if len(program.readings) > read and not self._is_decided_outside(node):
                 raise Refused(f"{node.op_type} in it: a size that its run computes")
             read = len(program.readings)
@@ -281,6 +296,7 @@ def lower_node(
     output_facts: Sequence[Fact],
     regions: Regions | None = None,
     read: SizeReader | None = None,
+    draw: KeyReader | None = None,
 ) -> list[Tensor]:
     """The tensors that a node computes; Refused, with the reason, if its operator cannot be lowered.
 
@@ -309,6 +325,7 @@ def lower_node(
         inferred=tuple(output_facts),
         regions=regions,
         read=read,
+        draw=draw,
     )
     computed = [part for part in parts if isinstance(part, Tensor)]
     if len(computed) < len(parts) or len(parts) < len(output_facts):

@@ -10,7 +10,7 @@ import numpy as np
 from ingot.dataclass import dataclass
 from ingot.errors import CheckError, InputError
 from ingot.ir.sort import captures
-from ingot.prim.tensor import Call
+from ingot.prim.tensor import Call, RandomKey
 from ingot.runtime.guards import GuardFailed, KernelError
 from ingot.runtime.plan import Body, Plan, StepObserver
 from ingot.runtime.run import PlanRunner
@@ -109,7 +109,9 @@ class Calls:
     def caller(self, bodies: BodyRunners, depth: int = 0) -> Caller:
         """The function that makes the calls of a plan, that of a body `depth` subgraphs deep."""
 
-        def call(step: Call, arguments: list[Any]) -> Sequence[Any]:
+        def call(step: Call | RandomKey, arguments: list[Any]) -> Sequence[Any]:
+            if isinstance(step, RandomKey):
+                return [np.array([self.evaluation.key(None)], np.uint64)]
             prepared = bodies.of(step)
             if prepared.is_compiled and self.observe is None:
                 results = self._run_bodies(prepared, arguments, depth)
@@ -170,6 +172,9 @@ class _BodyRuntime:
 
     def gradient(self, xs: Sequence[str], y: str, values: Mapping[str, Any]) -> list[Any]:  # noqa: ARG002
         raise _NoPlan
+
+    def key(self, seed: float | None) -> int:
+        return self._calls.evaluation.key(seed)
 
     def generator(self, seed: float | None) -> np.random.Generator:  # noqa: ARG002
         raise _NoPlan

@@ -22,6 +22,7 @@ from ingot.lower.differentiate import differentiate
 from ingot.ops.arguments import keywords
 from ingot.ops.catalog import Catalog
 from ingot.ops.define import Operator, Runs, Runtime
+from ingot.ops.generator.keys import key_of, node_key
 from ingot.ops.limit import ALLOWED, OversizedError, allowing, dense
 from ingot.runtime.dispatch import compute
 from ingot.runtime.ledger import Ledger
@@ -205,6 +206,13 @@ class Evaluation:
         """The derivative of a value by others, for arrays by name."""
         return list(differentiate(self._model, self._catalog, xs, y, values))
 
+    def key(self, seed: float | None) -> int:
+        """A new key of random numbers: that of the node's seed, else by the run and the number of draws before."""
+        if seed is not None:
+            return node_key(seed)
+        self.drawn += 1
+        return key_of(self._seed, self.drawn)
+
     def generator(self, seed: float | None) -> np.random.Generator:
         """A new random generator: seeded by the node, else by the run and the number of generators before."""
         if seed is not None:
@@ -353,6 +361,9 @@ class _Scope:
     def gradient(self, xs: Sequence[str], y: str, values: Mapping[str, Any]) -> list[Any]:
         return self._evaluation.gradient(xs, y, values)
 
+    def key(self, seed: float | None) -> int:
+        return self._evaluation.key(seed)
+
     def generator(self, seed: float | None) -> np.random.Generator:
         return self._evaluation.generator(seed)
 
@@ -388,6 +399,9 @@ class _NodeRuntime:
 
     def gradient(self, xs: Sequence[str], y: str, values: Mapping[str, Any]) -> list[Any]:
         return self._scope.gradient(xs, y, values)
+
+    def key(self, seed: float | None) -> int:
+        return self._scope.key(seed)
 
     def generator(self, seed: float | None) -> np.random.Generator:
         return self._scope.generator(seed)

@@ -57,8 +57,8 @@ class FastPath:
         """Whether all inputs are tensors of numbers: no strings, and no sequences."""
         self._ready: dict[tuple[Any, ...], Ready | ReadyPlan] = {}
 
-    def run(self, feeds: Mapping[str, Any], interrupt: Interrupt | None = None) -> list[Any] | None:
-        """The outputs; None if this is no fast path: other sizes, other types, or an error that a kernel met.
+    def run(self, feeds: Mapping[str, Any], interrupt: Interrupt | None = None, seed: int = 0) -> list[Any] | None:
+        """The outputs for a seed of random numbers; None if this is no fast path: other sizes, other types, or an error that a kernel met.
 
         Interrupted where `interrupt` ends the run.
         """
@@ -86,7 +86,7 @@ class FastPath:
         if ready is None:
             return None
         if isinstance(ready, ReadyPlan):
-            return ready.run(arrays, interrupt)
+            return ready.run(arrays, interrupt, seed)
         frame = ready.runner.frame()
         segment = frame.first
         if segment.binding is not ready.binding:

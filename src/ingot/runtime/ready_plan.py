@@ -14,8 +14,9 @@ import numpy as np
 from ingot.dataclass import dataclass
 from ingot.dtypes import Array
 from ingot.errors import IngotError
+from ingot.ops.generator.keys import key_array
 from ingot.ops.limit import ALLOWED
-from ingot.prim.tensor import Call
+from ingot.prim.tensor import Call, RandomKey
 from ingot.runtime import float_errors
 from ingot.runtime.address import address_of
 from ingot.runtime.bind import Binding
@@ -93,8 +94,8 @@ class ReadyPlan:
         is_once = len(set(runner.outputs)) == len(runner.outputs)
         self._is_own = is_once and all(number in fresh for number in runner.outputs)
 
-    def run(self, inputs: list[Any], interrupt: Interrupt | None) -> list[Any] | None:
-        """The outputs; None if the run has to be made in full. Interrupted where `interrupt` ends the run."""
+    def run(self, inputs: list[Any], interrupt: Interrupt | None, seed: int) -> list[Any] | None:
+        """The outputs for a seed of random numbers; None if the run has to be made in full. Interrupted where `interrupt` ends the run."""
         if self._failures > _MOST_FAILURES:
             return None
         runner = self._runner
@@ -105,7 +106,7 @@ class ReadyPlan:
         if self._has_calls:
             allowed, before = ALLOWED.set(self._most_bytes), float_errors.ignore()
         try:
-            results = self._results(frame, inputs, interrupt)
+            results = self._results(frame, inputs, interrupt, seed)
         except Interrupted:
             raise
         except (_Failure, GuardFailed, IndexError, IngotError, MemoryError, RecursionError):
@@ -125,12 +126,12 @@ class ReadyPlan:
             return results
         return owned(results, inputs)
 
-    def _results(self, frame: Frame, inputs: list[Any], interrupt: Interrupt | None) -> list[Any]:
+    def _results(self, frame: Frame, inputs: list[Any], interrupt: Interrupt | None, seed: int) -> list[Any]:
         slots, words, segments, start = frame.slots, frame.words, frame.segments, thread_pool().start
         values = [*inputs, *frame.values[len(inputs) :], None]
         for place, slot in self._slots:
             slots[slot] = address_of(inputs[place])
-        sizes, held = self._sizes.copy(), 0
+        sizes, held, drawn = self._sizes.copy(), 0, 0
         for stage in self._stages:
             prepared = stage.prepared
             if stage.has_steps:
@@ -161,6 +162,9 @@ class ReadyPlan:
                     for entry, index in stage.results:
                         entry.admit(results[index], values, sizes, slots)
                     prepared.check(values, sizes)
+            elif isinstance(prepared.call, RandomKey):
+                drawn += 1
+                prepared.admit([key_array(seed, drawn)], values, sizes, slots)
             elif prepared.call is not None:
                 prepared.read(values, sizes)
         if held > self._most_bytes:
