@@ -58,9 +58,9 @@ class FastPath:
         self._ready: dict[tuple[Any, ...], Ready | ReadyPlan] = {}
 
     def run(self, feeds: Mapping[str, Any], interrupt: Interrupt | None = None, seed: int = 0) -> list[Any] | None:
-        """The outputs for a seed of random numbers; None if this is no fast path: other sizes, other types, or an error that a kernel met.
+        """The outputs for a seed of random numbers; None if this is no fast path.
 
-        Interrupted where `interrupt` ends the run.
+        That is so for other sizes, other types, and an error that a kernel met. Interrupted where `interrupt` ends the run.
         """
         if not self._ready or len(feeds) != len(self._names):
             return None
@@ -71,7 +71,7 @@ class FastPath:
             if type(array) is not np.ndarray:
                 if self._are_numbers or (sequence := _key_of_sequence(array)) is None:
                     return None
-                key += (list, sequence)
+                key += (type(array), sequence)
                 arrays.append(array)
                 continue
             if not array.flags.c_contiguous:
@@ -136,7 +136,7 @@ class FastPath:
             if type(array) is np.ndarray:
                 parts += (array.shape, array.dtype)
             elif (sequence := _key_of_sequence(array)) is not None:
-                parts += (list, sequence)
+                parts += (type(array), sequence)
             else:
                 return False
         key = tuple(parts)
@@ -162,7 +162,9 @@ class FastPath:
 
 
 def _key_of_sequence(feed: Any) -> tuple[Any, ...] | None:
-    """The types and sizes of the arrays of numbers in a list; None for anything else."""
+    """The types and sizes of the arrays of numbers in a list, of an empty optional none; None for anything else."""
+    if feed is None:
+        return ()
     if type(feed) is not list:
         return None
     if any(type(item) is not np.ndarray or item.dtype.kind not in "biufc" for item in feed):

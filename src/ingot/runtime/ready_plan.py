@@ -182,8 +182,12 @@ def _bytes(result: Any) -> int:
     """The bytes of a result, of a sequence those of the arrays in it; _Failure for what is neither."""
     if type(result) is np.ndarray or isinstance(result, np.generic):
         return result.nbytes if result.dtype.kind != "O" else _most_bytes(np.asarray(result))
+    if result is None:
+        return 0
     if type(result) is not list:
         raise _Failure
+    if all([type(item) is np.ndarray and item.dtype.kind != "O" for item in result]):
+        return sum([item.nbytes for item in result])
     return sum(_bytes(item) for item in result if not isinstance(item, dict))
 
 

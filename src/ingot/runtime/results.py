@@ -8,44 +8,36 @@ from typing import Any
 import numpy as np
 
 from ingot.dtypes import Array
+from ingot.runtime.address import address_of
 
-_FEW = 8
-"""Views of one array that are compared one by one."""
+_EVERYTHING = 1 << 64
+"""An address behind all memory."""
 
 
 def owned(results: Sequence[Any], feeds: Iterable[Any]) -> list[Any]:
-    """The results, with a copy of every array that is read-only or shares memory with a feed or an earlier result."""
-    seen = _Seen()
-    for feed in feeds:
-        for array in _arrays(feed):
-            seen.add(array)
-    return [_owned(result, seen) for result in results]
+    """The results, with a copy of every array that is read-only or shares memory with a feed or an earlier result.
+
+    Parts of one array that follow each other in memory stay parts of it.
+    """
+    taken = {id(_owner(array)): _EVERYTHING for feed in feeds for array in _arrays(feed)}
+    return [_owned(result, taken) for result in results]
 
 
-class _Seen:
-    """Arrays by whose memory they are views of: those of different owners share nothing."""
-
-    def __init__(self) -> None:
-        self._by_owner: dict[int, list[Array]] = {}
-
-    def add(self, array: Array) -> None:
-        self._by_owner.setdefault(id(_owner(array)), []).append(array)
-
-    def shares(self, array: Array) -> bool:
-        """Whether it may share memory with one of them: it is taken to where many have one owner."""
-        others = self._by_owner.get(id(_owner(array)), ())
-        return len(others) > _FEW or any(np.may_share_memory(array, other) for other in others)
-
-
-def _owned(result: Any, seen: _Seen) -> Any:
-    if isinstance(result, list):
-        return [_owned(item, seen) for item in result]
+def _owned(result: Any, taken: dict[int, int]) -> Any:
+    """A result; `taken` is up to which address the memory of an array, by its identity, belongs to others."""
+    if type(result) is list:
+        return [_owned(item, taken) for item in result]
     if not isinstance(result, np.ndarray | np.generic):
         return result
     array = np.asarray(result, order="C")
-    if not array.flags.writeable or seen.shares(array):
-        array = array.copy()
-    seen.add(array)
+    if array is not result and array.base is None:
+        return array  # a copy
+    if not array.flags.writeable:
+        return array.copy()
+    owner, start = id(_owner(array)), address_of(array)
+    if start < taken.get(owner, 0) and array.nbytes:
+        return array.copy()
+    taken[owner] = start + array.nbytes
     return array
 
 
