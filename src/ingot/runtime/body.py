@@ -11,6 +11,7 @@ from ingot.dataclass import dataclass
 from ingot.errors import CheckError, InputError
 from ingot.ir.sort import captures
 from ingot.prim.tensor import Call, RandomKey
+from ingot.runtime.direct_calls import DirectCall, direct_call
 from ingot.runtime.guards import GuardFailed, KernelError
 from ingot.runtime.plan import Body, Plan, StepObserver
 from ingot.runtime.run import PlanRunner
@@ -67,6 +68,13 @@ class PreparedCall:
             self.captured[graph] = [] if runner is None else [names[name] for name in runner.body.captured]
         self.rule: Rule | None = None
         """How its node is computed, once it was."""
+        self._direct: tuple[DirectCall | None] | None = None
+
+    def direct(self, evaluation: Evaluation) -> DirectCall | None:
+        """What computes its node from its inputs alone; None if it needs more of a run."""
+        if self._direct is None:
+            self._direct = (direct_call(self.node, evaluation),)
+        return self._direct[0]
 
 
 class BodyRunner:
@@ -116,6 +124,13 @@ class Calls:
             if prepared.is_compiled and self.observe is None:
                 results = self._run_bodies(prepared, arguments, depth)
                 if results is not None:
+                    return results
+            if not prepared.bodies and self.observe is None:
+                direct = prepared.direct(self.evaluation)
+                if (
+                    direct is not None
+                    and (results := self.evaluation.computed(step.node, direct, arguments)) is not None
+                ):
                     return results
             pairs = zip(prepared.reads, arguments, strict=True)
             values = {value: argument for value, argument in pairs if value is not None}

@@ -6,7 +6,7 @@ A plan of one segment is only started; for one of several, see `ready_plan`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from ingot.dtypes import DType
 from ingot.prim.tensor import Call
 from ingot.runtime.address import address_of
 from ingot.runtime.bind import Binding
-from ingot.runtime.direct_calls import direct_calls
+from ingot.runtime.direct_calls import DirectCall, direct_calls
 from ingot.runtime.feeds import strings_of
 from ingot.runtime.frame import Frame, fresh_array
 from ingot.runtime.interrupt import Interrupt, Interrupted
@@ -25,9 +25,6 @@ from ingot.runtime.ready_plan import ReadyPlan
 from ingot.runtime.recent import remember
 from ingot.runtime.run import PlanRunner
 from ingot.runtime.thread_pool import Job, thread_pool
-
-if TYPE_CHECKING:
-    from ingot.runtime.evaluate import Evaluation
 
 _MOST_READY = 32
 """Types and sizes of inputs that are remembered."""
@@ -60,7 +57,8 @@ class FastPath:
     def run(self, feeds: Mapping[str, Any], interrupt: Interrupt | None = None, seed: int = 0) -> list[Any] | None:
         """The outputs for a seed of random numbers; None if this is no fast path.
 
-        That is so for other sizes, other types, and an error that a kernel met. Interrupted where `interrupt` ends the run.
+        That is so for other sizes, other types, and an error that a kernel met.
+        Interrupted where `interrupt` ends the run.
         """
         if not self._ready or len(feeds) != len(self._names):
             return None
@@ -122,27 +120,21 @@ class FastPath:
         feeds: Mapping[str, Any],
         binding: Binding | None,
         most_bytes: int,
-        evaluation: Callable[[], Evaluation],
+        direct: Callable[[Call], DirectCall | None],
     ) -> bool:
         """Remember the binding that inputs ran with, if the plan has a fast path; whether it has.
 
-        A run may take `most_bytes`; `evaluation` is how nodes of the model were evaluated.
+        A run may take `most_bytes`; `direct` is what computes the node of a call.
         """
         if set(feeds) != set(self._names):
             return False
         arrays = [feeds[name] for name in self._names]
-        parts: list[Any] = []
-        for array in arrays:
-            if type(array) is np.ndarray:
-                parts += (array.shape, array.dtype)
-            elif (sequence := _key_of_sequence(array)) is not None:
-                parts += (type(array), sequence)
-            else:
-                return False
-        key = tuple(parts)
+        key = key_of_feeds(arrays)
+        if key is None:
+            return False
         lookups = _lookups(runner)
         if lookups is None:
-            several = self._ready.get(key) or _several(runner, arrays, most_bytes, evaluation)
+            several = self._ready.get(key) or _several(runner, arrays, most_bytes, direct)
             if several is not None:
                 remember(self._ready, key, several, _MOST_READY)
             return several is not None
@@ -161,6 +153,19 @@ class FastPath:
         return True
 
 
+def key_of_feeds(feeds: Sequence[Any]) -> tuple[Any, ...] | None:
+    """The types and sizes of arrays, and of those in lists; None if there is anything else."""
+    parts: list[Any] = []
+    for feed in feeds:
+        if type(feed) is np.ndarray:
+            parts += (feed.shape, feed.dtype)
+        elif (sequence := _key_of_sequence(feed)) is not None:
+            parts += (type(feed), sequence)
+        else:
+            return None
+    return tuple(parts)
+
+
 def _key_of_sequence(feed: Any) -> tuple[Any, ...] | None:
     """The types and sizes of the arrays of numbers in a list, of an empty optional none; None for anything else."""
     if feed is None:
@@ -173,14 +178,13 @@ def _key_of_sequence(feed: Any) -> tuple[Any, ...] | None:
 
 
 def _several(
-    runner: PlanRunner, inputs: Sequence[Any], most_bytes: int, evaluation: Callable[[], Evaluation]
+    runner: PlanRunner, inputs: Sequence[Any], most_bytes: int, direct: Callable[[Call], DirectCall | None]
 ) -> ReadyPlan | None:
     """The fast path of a plan of several segments; None if it has none."""
     plan = runner.plan
     if plan.device is not None or any(tensor not in plan.placed and tensor.shape for tensor in plan.inputs.values()):
         return None
-    has_calls = any(isinstance(segment.call, Call) for segment in plan.segments)
-    calls = direct_calls(plan, evaluation()) if has_calls else {}
+    calls = direct_calls(plan, direct)
     return None if calls is None else ReadyPlan(runner, inputs, calls, most_bytes)
 
 

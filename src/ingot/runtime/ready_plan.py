@@ -95,7 +95,10 @@ class ReadyPlan:
         self._is_own = is_once and all(number in fresh for number in runner.outputs)
 
     def run(self, inputs: list[Any], interrupt: Interrupt | None, seed: int) -> list[Any] | None:
-        """The outputs for a seed of random numbers; None if the run has to be made in full. Interrupted where `interrupt` ends the run."""
+        """The outputs for a seed of random numbers; None if the run has to be made in full.
+
+        Interrupted where `interrupt` ends the run.
+        """
         if self._failures > _MOST_FAILURES:
             return None
         runner = self._runner
@@ -186,9 +189,7 @@ def _bytes(result: Any) -> int:
         return 0
     if type(result) is not list:
         raise _Failure
-    if all([type(item) is np.ndarray and item.dtype.kind != "O" for item in result]):
-        return sum([item.nbytes for item in result])
-    return sum(_bytes(item) for item in result if not isinstance(item, dict))
+    return sum([_bytes(item) for item in result if type(item) is not dict])
 
 
 def _most_bytes(strings: Array) -> int:

@@ -67,7 +67,8 @@ def test_a_body_draws_anew_in_each_run() -> None:
     body = (
         "b (int64 i, bool c, float[n] s) => (c2, s2, r) { c2 = Identity (c) r = RandomUniformLike (s) s2 = Add (s, r) }"
     )
-    graph = f"g (float[n] x) => (y, r) {{ m = Constant <value_int = 4> () c = Constant <value = bool {{1}}> () y, r = Loop <body = {body}> (m, c, x) }}"
+    constants = "m = Constant <value_int = 4> () c = Constant <value = bool {1}> ()"
+    graph = f"g (float[n] x) => (y, r) {{ {constants} y, r = Loop <body = {body}> (m, c, x) }}"
     model = ingot.parse_model(f"{HEADER} {graph}")
     results = [
         ingot.Session(model, providers=names).run(None, {"x": zeros((9,))})
