@@ -19,7 +19,9 @@ def owned(results: Sequence[Any], feeds: Iterable[Any]) -> list[Any]:
 
     Parts of one array that follow each other in memory stay parts of it.
     """
-    taken = {id(_owner(array)): _EVERYTHING for feed in feeds for array in _arrays(feed)}
+    taken: dict[int, int] = {}
+    for feed in feeds:
+        _take(feed, taken)
     return [_owned(result, taken) for result in results]
 
 
@@ -29,11 +31,13 @@ def _owned(result: Any, taken: dict[int, int]) -> Any:
         return [_owned(item, taken) for item in result]
     if not isinstance(result, np.ndarray | np.generic):
         return result
-    array = np.asarray(result, order="C")
-    if array is not result and array.base is None:
-        return array  # a copy
-    if not array.flags.writeable:
-        return array.copy()
+    array = result
+    if type(result) is not np.ndarray or not result.flags.carray:
+        array = np.asarray(result, order="C")
+        if array is not result and array.base is None:
+            return array  # a copy
+        if not array.flags.writeable:
+            return array.copy()
     owner, start = id(_owner(array)), address_of(array)
     if start < taken.get(owner, 0) and array.nbytes:
         return array.copy()
@@ -48,9 +52,10 @@ def _owner(array: Array) -> Array:
     return array
 
 
-def _arrays(value: Any) -> Iterable[Array]:
-    if isinstance(value, np.ndarray):
-        yield value
-    elif isinstance(value, list):
-        for item in value:
-            yield from _arrays(item)
+def _take(feed: Any, taken: dict[int, int]) -> None:
+    """Note that the memory of a feed belongs to others."""
+    if isinstance(feed, np.ndarray):
+        taken[id(_owner(feed))] = _EVERYTHING
+    elif isinstance(feed, list):
+        for item in feed:
+            _take(item, taken)

@@ -14,7 +14,7 @@ from ingot.ops.contrib.domain import MICROSOFT
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.shapes import fresh
-from ingot.ops.text.distinct import numbered
+from ingot.ops.text.distinct import numbered, texts_of
 from ingot.ops.text.re2_match import Pattern
 from ingot.ops.text.split import filled_rows
 from ingot.ops.typesets import STRING, types
@@ -48,7 +48,7 @@ def tokenizer(
     if x.ndim not in (1, 2):
         raise ShapeError(f"x has {x.ndim} axes, expected 1 or 2")
     cut = _cutter(mincharnum, None if separators is None else tuple(separators), tokenexp)
-    texts, which = numbered(x.reshape(-1).tolist())
+    texts, which = numbered(texts_of(x))
     rows = [list(cut(text)) for text in texts]
     longest = max(map(len, rows), default=0)
     if longest and mark:

@@ -46,4 +46,4 @@ def translator(keys: Array | Sequence[Any], table: Array, dtype: np.dtype[Any]) 
         return lambda x: np.asarray(table[find(x).reshape(-1)].reshape(x.shape), table.dtype)
     *values, default = table.tolist()
     value_of = WithDefault(zip(keys, values, strict=False), default).__getitem__
-    return lambda x: of_each(value_of, x.reshape(-1).tolist(), table.dtype).reshape(x.shape)
+    return lambda x: of_each(value_of, x, table.dtype)

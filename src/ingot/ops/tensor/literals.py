@@ -42,14 +42,14 @@ def parsed(x: Array, to: DType) -> Array:
     texts = x.tolist()
     if to.is_float:
         try:
-            floats = of_each(float, texts, np.float64)
+            floats = of_each(float, x, np.float64)
             if "_" not in "".join(texts):  # which only Python reads
                 return floats
         except ValueError:
             pass
-        return of_each(_float, texts, np.float64)
+        return of_each(_float, x, np.float64)
     try:
-        whole = of_each(int, texts, np.int64)
+        whole = of_each(int, x, np.int64)
         if "_" not in "".join(texts):
             return whole.view(np.uint64)
     except (ValueError, OverflowError):  # written otherwise, or beyond 63 bits

@@ -35,8 +35,19 @@ def looked_up(texts: list[Any], table: Mapping[Any, Any], dtype: npt.DTypeLike) 
     return np.fromiter(map(table.__getitem__, texts), dtype, len(texts))
 
 
-def of_each(function: Callable[[str], Any], texts: list[str], dtype: npt.DTypeLike) -> Array:
-    """The values of a function of texts, as a vector."""
+def of_each(function: Callable[[str], Any], x: Array, dtype: npt.DTypeLike) -> Array:
+    """The values of a function of texts."""
+    result = _of_each(function, texts_of(x), dtype)
+    return result if x.ndim == 1 else result.reshape(x.shape)
+
+
+def texts_of(x: Array) -> list[str]:
+    """The elements of a tensor of strings, in order."""
+    texts: list[str] = x.tolist() if x.ndim == 1 else x.reshape(-1).tolist()
+    return texts
+
+
+def _of_each(function: Callable[[str], Any], texts: list[str], dtype: npt.DTypeLike) -> Array:
     different = set(texts) if len(texts) > _FEW else texts
     if 2 * len(different) > len(texts):
         return np.fromiter(map(function, texts), dtype, len(texts))

@@ -26,7 +26,7 @@ T2: TypeAlias = Annotated[Array, types("T2", BOOL)]
 @operator("RegexFullMatch", since=20)
 def regex_full_match(x: T1, /, *, pattern: str | None = None) -> T2:
     """Whether all of each text matches `pattern`. Time is proportional to the text, whatever the pattern."""
-    return of_each(_compiled(_text_of(pattern)).matches, x.reshape(-1).tolist(), np.bool_).reshape(x.shape)
+    return of_each(_compiled(_text_of(pattern)).matches, x, np.bool_)
 
 
 @regex_full_match.infer

@@ -12,7 +12,7 @@ from ingot.errors import CheckError, InputError
 from ingot.ir.types import TensorType
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
-from ingot.ops.text.distinct import numbered
+from ingot.ops.text.distinct import numbered, texts_of
 from ingot.ops.typesets import INT64, STRING, types
 
 T1: TypeAlias = Annotated[Array, types("T1", STRING)]
@@ -30,7 +30,7 @@ def string_split(x: T1, /, *, delimiter: str | None = None, maxsplit: int | None
     of a text is one piece.
     """
     most = -1 if maxsplit is None else _checked(maxsplit)
-    texts, which = numbered(x.reshape(-1).tolist())
+    texts, which = numbered(texts_of(x))
     rows = [text.split(delimiter or None, most) for text in texts]
     counts = np.fromiter(map(len, rows), np.int64, len(rows))
     longest = int(counts.max(initial=0))
