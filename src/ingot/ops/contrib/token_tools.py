@@ -6,14 +6,17 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array, DType
 from ingot.errors import CheckError, InputError, ShapeError
 from ingot.ir.types import TensorType
 from ingot.ops.contrib.domain import MICROSOFT
+from ingot.ops.contrib.warped import warping_path
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.shapes import fresh, require_rank
 from ingot.ops.typesets import FLOAT32, INT32, INT64, types
+from ingot.prim.tensor import SizeReader
 
 T: TypeAlias = Annotated[Array, types("T", INT64)]
 F: TypeAlias = Annotated[Array, types("F", FLOAT32)]
@@ -111,3 +114,9 @@ def infer_warping(x: Fact, /) -> Inferred:
     if x.rank not in (None, 2, 3):
         require_rank(x, 2, "x")
     return TensorType(DType.INT32, (2, fresh("path")))
+
+
+@dynamic_time_warping.lower
+def lower_warping(x: prim.Tensor, /, *, read: SizeReader) -> prim.Tensor:
+    costs = prim.reshape(prim.assume_shape(x, (1, *x.shape[1:])), x.shape[1:]) if x.rank == 3 else x
+    return warping_path(costs, read)
