@@ -78,7 +78,9 @@ def test_a_transposed_convolution_is_cropped_by_what_a_run_computes(attributes: 
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_paths_through_costs_are_those_of_the_reference(threads: int) -> None:
-    cases = [{"x": RNG.random((rows, columns)).astype(np.float32)} for rows, columns in ((1, 1), (5, 3), (3, 8), (40, 30))]
+    cases = [
+        {"x": RNG.random((rows, columns)).astype(np.float32)} for rows, columns in ((1, 1), (5, 3), (3, 8), (40, 30))
+    ]
     cases += [{"x": RNG.integers(0, 2, (9, 9)).astype(np.float32)}, {"x": np.zeros((4, 6), np.float32)}]
     cases += [{"x": np.zeros(shape, np.float32)} for shape in ((0, 3), (3, 0), (0, 0), (1, 7), (7, 1))]
     cases.append({"x": np.where(RNG.random((6, 7)) < 0.2, np.nan, 1).astype(np.float32)})

@@ -32,8 +32,7 @@ def same(graph: str, *cases: dict[str, Any], rtol: float = 1e-5, threads: int = 
             mine, other = compiled.run(None, feeds, seed=seed), reference.run(None, feeds, seed=seed)
             for one, two in zip(mine, other, strict=True):
                 assert (one.dtype, one.shape) == (two.dtype, two.shape)
-                wide = [each.astype(np.float64) for each in (one, two)]
-                np.testing.assert_allclose(*wide, rtol=rtol, atol=1e-5)
+                np.testing.assert_allclose(one.astype(np.float64), two.astype(np.float64), rtol=rtol, atol=1e-5)
 
 
 def zeros(shape: tuple[int, ...], dtype: Any = np.float32) -> Array:

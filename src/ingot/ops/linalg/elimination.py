@@ -14,7 +14,9 @@ def determinants(x: prim.Tensor) -> prim.Tensor:
     many, rows, _ = x.shape
     assert isinstance(rows, int)
     if rows <= 3:
-        cells = [[prim.reshape(prim.slice_(x, [0, i, j], [many, 1, 1]), (many,)) for j in range(rows)] for i in range(rows)]
+        cells = [
+            [prim.reshape(prim.slice_(x, [0, i, j], [many, 1, 1]), (many,)) for j in range(rows)] for i in range(rows)
+        ]
         return _expanded(cells) if rows else prim.full(1, (many,), x.dtype)
 
     def body(number: prim.Tensor, states: tuple[prim.Tensor, ...]) -> tuple[list[prim.Tensor], list[prim.Tensor]]:
@@ -69,9 +71,7 @@ def _exchanged(matrix: prim.Tensor, one: prim.Tensor, other: prim.Tensor) -> pri
     shape = matrix.shape
     row = prim.iota((shape[0], shape[1], 1), 1)
     other = prim.reshape(other, (shape[0], 1, 1))
-    swapped = prim.where(
-        prim.apply("equal", row, one), other, prim.where(prim.apply("equal", row, other), one, row)
-    )
+    swapped = prim.where(prim.apply("equal", row, one), other, prim.where(prim.apply("equal", row, other), one, row))
     return prim.gather(matrix, [0, swapped, 2], shape, in_range=True)
 
 

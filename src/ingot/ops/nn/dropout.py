@@ -88,8 +88,8 @@ def lower(
     for scalar in (ratio, training_mode):
         if scalar is not None and scalar.shape not in ((), (1,)):
             raise prim.Refused(f"a ratio or mode of shape {list(map(str, scalar.shape))}")
-    training = None if training_mode is None else facts[2].constant
-    if training_mode is None or (training is not None and not training.numpy().any()):
+    known = None if training_mode is None else facts[2].constant
+    if training_mode is None or (known is not None and not known.numpy().any()):
         return x, prim.full(True, x.shape, DType.BOOL)
     rate: prim.Tensor = prim.scalar(0.5, DType.FLOAT64)
     if ratio is not None:
