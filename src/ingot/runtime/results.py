@@ -19,19 +19,19 @@ def owned(results: Sequence[Any], feeds: Iterable[Any]) -> list[Any]:
 
     Parts of one array that follow each other in memory stay parts of it.
     """
-    taken: dict[int, int] = {}
+    ends: dict[int, int] = {}
     for feed in feeds:
-        _take(feed, taken)
-    return [_owned(result, taken) for result in results]
+        _note(feed, ends)
+    return [_owned(result, ends) for result in results]
 
 
-def _owned(result: Any, taken: dict[int, int]) -> Any:
-    """A result; `taken` is up to which address the memory of an array, by its identity, belongs to others."""
+def _owned(result: Any, ends: dict[int, int]) -> Any:
+    """A result; `ends` are the addresses up to which the memory of an array, by its identity, belongs to others."""
     if type(result) is list:
-        return [_owned(item, taken) for item in result]
+        return [_owned(item, ends) for item in result]
     if not isinstance(result, np.ndarray | np.generic):
         return result
-    array = result
+    array: Array = result  # type: ignore[assignment]
     if type(result) is not np.ndarray or not result.flags.carray:
         array = np.asarray(result, order="C")
         if array is not result and array.base is None:
@@ -39,9 +39,9 @@ def _owned(result: Any, taken: dict[int, int]) -> Any:
         if not array.flags.writeable:
             return array.copy()
     owner, start = id(_owner(array)), address_of(array)
-    if start < taken.get(owner, 0) and array.nbytes:
+    if start < ends.get(owner, 0) and array.nbytes:
         return array.copy()
-    taken[owner] = start + array.nbytes
+    ends[owner] = start + array.nbytes
     return array
 
 
@@ -52,10 +52,10 @@ def _owner(array: Array) -> Array:
     return array
 
 
-def _take(feed: Any, taken: dict[int, int]) -> None:
+def _note(feed: Any, ends: dict[int, int]) -> None:
     """Note that the memory of a feed belongs to others."""
     if isinstance(feed, np.ndarray):
-        taken[id(_owner(feed))] = _EVERYTHING
+        ends[id(_owner(feed))] = _EVERYTHING
     elif isinstance(feed, list):
         for item in feed:
-            _take(item, taken)
+            _note(item, ends)

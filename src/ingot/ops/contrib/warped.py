@@ -1,4 +1,4 @@
-"""Dynamic time warping in primitives: sums along diagonals, whose elements do not read each other, then the way back."""
+"""Dynamic time warping in primitives: sums along diagonals, whose elements do not read each other, and the way back."""
 
 from __future__ import annotations
 
