@@ -87,3 +87,23 @@ def test_paths_through_costs_are_those_of_the_reference(threads: int) -> None:
     runs("g (float[n, m] x) => (y) { y = com.microsoft.DynamicTimeWarping (x) }", *cases, threads=threads)
     whole = {"x": cases[3]["x"][None]}
     runs("g (float[1, n, m] x) => (y) { y = com.microsoft.DynamicTimeWarping (x) }", whole, threads=threads)
+
+
+@pytest.mark.parametrize("activation", ["relu", "gelu", "silu", "identity", "swiglu"])
+@pytest.mark.parametrize(("k", "beside"), [(1, False), (3, True)])
+def test_mixtures_of_experts_are_those_of_the_reference(activation: str, k: int, beside: bool) -> None:
+    experts, size, inner = 4, 6, 8
+    width = 2 * inner if activation == "swiglu" and not beside else inner
+    fixed = {"w": floats(experts, width, size), "b": floats(experts, width), "v": floats(experts, size, inner)}
+    fixed["u"] = floats(experts, inner, size)
+    cases = [
+        {"x": floats(n, m, size), "p": floats(n * m, experts), **fixed} for n, m in ((2, 3), (1, 1), (0, 4), (5, 20))
+    ]
+    cases.append({**cases[0], "p": np.zeros((6, experts), np.float32)})
+    options = f'activation_type = "{activation}", k = {k}, swiglu_fusion = 1, normalize_routing_weights = {k - 1}'
+    sizes = f"float[4, {width}, 6] w, float[4, {width}] b, float[4, 6, 8] v, float[4, 8, 6] u"
+    inputs = "x, p, w, b, v, , u" if beside else "x, p, w, b, v"
+    text = f"com.microsoft.MoE <{options}> ({inputs})"
+    for threads in (1, 2):
+        graph = f"g (float[n, m, 6] x, float[t, 4] p, {sizes}) => (y) {{ y = {text} }}"
+        runs(graph, *cases, rtol=1e-4, atol=1e-5, threads=threads)

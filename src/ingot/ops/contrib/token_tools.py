@@ -54,7 +54,7 @@ def bifurcation_detector(
         differs = np.flatnonzero(pred_tokens[:-1] != src_tokens[start:])
         accepted = int(differs[0]) if len(differs) else len(pred_tokens) - 1
         tokens = np.concatenate([cur_tokens, pred_tokens[: accepted + 1]])
-    match = _suffix_match(src_tokens.tolist(), tokens.tolist(), min_ngram_size, max_ngram_size)
+    match = _suffix_match(src_tokens, tokens, min_ngram_size, max_ngram_size)
     return tokens, np.full(prev_suffix_match_idx.shape, match, np.int64)
 
 
@@ -66,18 +66,21 @@ def infer_bifurcation(
     return TensorType(DType.INT64, shape), TensorType(DType.INT64, prev_suffix_match_idx.shape)
 
 
-def _suffix_match(source: list[int], tokens: list[int], least: int, most: int) -> int:
+def _suffix_match(source: Array, tokens: Array, least: int, most: int) -> int:
     """Where in the source the only occurrence of the last tokens ends, -1 if there is no such."""
     match = -1
-    for size in range(least, min(most, len(tokens)) + 1):
-        suffix = tokens[len(tokens) - size :]
-        matches = [at for at in range(len(source) - size + 1) if source[at : at + size] == suffix]
-        if not matches:
+    ends = np.arange(1, len(source) + 1)
+    for size in range(1, min(most, len(tokens)) + 1):
+        ends = ends[ends >= size] if size > 1 else ends
+        ends = ends[source[ends - size] == tokens[len(tokens) - size]]
+        if size < least:
+            continue
+        if not len(ends):
             break
-        match = matches[0] + size
+        match = int(ends[0])
         if match >= len(source):
             break
-        if len(matches) > 1:
+        if len(ends) > 1:
             match = -1
     return match
 

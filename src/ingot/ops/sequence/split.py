@@ -24,6 +24,10 @@ T11: TypeAlias = Annotated[Array, types("T", ALL_3)]
 S11: TypeAlias = Annotated[list[Array], types("S", sequences(ALL_3))]
 
 
+_FEW_PARTS = 4
+"""Parts of one size that are copied one by one."""
+
+
 @operator("SplitToSequence", since=(11, 24))
 def split_to_sequence(x: T, split: I | None = None, /, *, axis: int = 0, keepdims: int = 1) -> S:
     """The parts of `x` along `axis`: of the sizes in `split`, or all of one size, the last of what is left.
@@ -42,6 +46,10 @@ def split_to_sequence(x: T, split: I | None = None, /, *, axis: int = 0, keepdim
         step = int(split)
         if step <= 0:
             raise InputError(f"parts of size {step}")
+        whole = size // step
+        if whole > _FEW_PARTS and not size % step:
+            even = np.moveaxis(x.reshape(*before, whole, step, *after), axis, 0)
+            return list(np.array(even, order="C"))
         edges = [*range(0, size, step), size]
     else:
         sizes = [int(part) for part in split.tolist()]
@@ -50,8 +58,8 @@ def split_to_sequence(x: T, split: I | None = None, /, *, axis: int = 0, keepdim
         edges = [0, *accumulate(sizes)]
     if axis == 0:
         x = x.copy(order="C")
-    whole = (slice(None),) * axis
-    return [x[(*whole, slice(a, b))] for a, b in pairwise(edges)]
+    front = (slice(None),) * axis
+    return [x[(*front, slice(a, b))] for a, b in pairwise(edges)]
 
 
 @split_to_sequence.infer
