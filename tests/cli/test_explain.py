@@ -17,7 +17,9 @@ g (float[n, 4] x, bool c) => (float[m] y) <int64[1] flat = {-1}, float[4, 4] w =
   [product] p = MatMul (i, w)
   [bias] a = Add (p, i)
   [branch] b = If (c) <
-    then_branch = t () => (float[n, 4] a1) { a1 = ai.onnx.ml.LabelEncoder <keys_floats = [0.0], values_floats = [1.0]> (a) },
+    then_branch = t () => (float[n, 4] a1) {
+      a1 = ai.onnx.ml.LabelEncoder <keys_floats = [0.0], values_floats = [1.0]> (a)
+    },
     else_branch = e () => (float[n, 4] a2) { a2 = Neg (a) }
   >
   [reshape] r = Reshape (b, f)

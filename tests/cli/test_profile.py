@@ -21,7 +21,9 @@ g (float[n, 16] x, bool c) => (float[n, 16] y) <float[16, 16] w = {WEIGHTS}> {
   f = Relu (e)
   s = Softmax (f)
   y = If (c) <
-    then_branch = t () => (float[n, 16] g) { g = ai.onnx.ml.LabelEncoder <keys_floats = [0.0], values_floats = [1.0]> (s) },
+    then_branch = t () => (float[n, 16] g) {
+      g = ai.onnx.ml.LabelEncoder <keys_floats = [0.0], values_floats = [1.0]> (s)
+    },
     else_branch = u () => (float[n, 16] g) { g = Neg (s) }
   >
 }"""

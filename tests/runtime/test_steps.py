@@ -16,7 +16,9 @@ MODEL = """<ir_version: 10, opset_import: ["" : 20, "ai.onnx.ml" : 4]>
 g (float[n, 3] x, bool c) => (float[n, 3] y) {
   s = Softmax (x)
   b = If (c) <
-    then_branch = t () => (float[n, 3] a) { a = ai.onnx.ml.LabelEncoder <keys_floats = [0.0], values_floats = [1.0]> (s) },
+    then_branch = t () => (float[n, 3] a) {
+      a = ai.onnx.ml.LabelEncoder <keys_floats = [0.0], values_floats = [1.0]> (s)
+    },
     else_branch = e () => (float[n, 3] a) { a = Neg (s) }
   >
   y = Abs (b)

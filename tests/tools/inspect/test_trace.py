@@ -73,7 +73,9 @@ def test_a_node_that_the_reference_runs_has_the_reason() -> None:
     _, found = traced("""g (float[n] x, bool c) => (float[n] y) {
       s = Add (x, x)
       b = If (c) <
-        then_branch = t () => (float[n] a) { a = ai.onnx.ml.LabelEncoder <keys_floats = [0.0], values_floats = [1.0]> (s) },
+        then_branch = t () => (float[n] a) {
+          a = ai.onnx.ml.LabelEncoder <keys_floats = [0.0], values_floats = [1.0]> (s)
+        },
         else_branch = e () => (float[n] a) { a = Neg (s) }
       >
       y = Abs (b)
