@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ingot.dtypes import Array
 
-_Value = TypeVar("_Value")
-
-
 _FEW = 8
 """Texts of which it does not pay to find out which are equal."""
 
 
-class WithDefault(dict[Any, _Value]):
+class WithDefault(dict[Any, Any]):
     """A dictionary in which everything else has one value, too."""
 
     __slots__ = ("_default",)
 
-    def __init__(self, pairs: Iterable[tuple[Any, _Value]], default: _Value) -> None:
+    def __init__(self, pairs: Iterable[tuple[Any, Any]], default: Any) -> None:
         super().__init__(pairs)
         self._default = default
 
-    def __missing__(self, key: object) -> _Value:
+    def __missing__(self, key: object) -> Any:
         return self._default
 
 
