@@ -14,6 +14,7 @@ from benchmarks import (
     first_start,
     forests,
     inference,
+    int8,
     operators,
     packages,
     patterns,
@@ -38,6 +39,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "--only", default="", metavar="PATTERN", help="print the rows of operators or patterns whose name has this"
     )
+    parser.add_argument("--nncf", metavar="PYTHON", help="an interpreter that has nncf, for int8")
     parser.add_argument("--threads", type=int, default=1, help="of either engine, for operators and patterns")
     options = parser.parse_args(arguments)
     benchmarks: dict[str, Callable[[], str]] = {
@@ -51,6 +53,7 @@ def main(arguments: list[str]) -> int:
         "recurrent": lambda: recurrent.table(options.threads),
         "patterns": lambda: patterns.table(options.only, options.threads),
         "precisions": lambda: precisions.table(options.zoo),
+        "int8": lambda: int8.table(options.zoo, options.nncf),
         "zoo": lambda: speed.table(folder=options.zoo),
         "first_start": lambda: first_start.table(options.zoo),
     }

@@ -1,10 +1,11 @@
 """Packages on PyPI that carry or use ONNX models, unmodified, on ingot.compat and on onnxruntime.
 
-Each is installed into an environment of its own, which is deleted afterwards. Its program (`package_programs`) runs
-with either engine, and each of its models on random inputs.
+Each is installed into an environment of its own in `build/packages`, which the next run uses again. Its program
+(`package_programs`) runs with either engine, and each of its models on random inputs.
 
     python -m benchmarks packages                  # all; writes benchmarks/results/packages.md
     python -m benchmarks.packages NAME ...         # some: their rows take the place of those in that table
+    python -m benchmarks.packages --install        # the environments alone, before the machine is quiet
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ from benchmarks.timing import machine
 
 ROOT = Path(__file__).parent.parent
 RESULT = Path(__file__).parent / "results" / "packages.md"
+ENVIRONMENTS = ROOT / "build" / "packages"
+"""A directory for each package, with its environment."""
 CLOSE = 1e-3
 """How far apart results may be, as a part of the largest element,"""
 SPREADS = 4
@@ -77,18 +80,24 @@ class Measured:
 
 
 class Environment:
-    """A Python environment in a directory, with ingot, onnxruntime and a package."""
+    """A Python environment for a package, with ingot and onnxruntime, and a directory that its programs run in."""
 
     def __init__(self, directory: Path, wheel: Path, package: Package) -> None:
         self._directory = directory
-        self._python = str(directory / "env" / "bin" / "python")
-        venv.create(directory / "env", with_pip=shutil.which("uv") is None)
+        home = ENVIRONMENTS / package.name
+        self._python = str(home / "bin" / "python")
+        complete = home / "complete"
+        if complete.exists():
+            self._install([str(wheel)], "--no-deps", "--force-reinstall")
+            return
+        venv.create(home, clear=True, with_pip=shutil.which("uv") is None)
         needed = [str(wheel), "onnxruntime", *package.also]
         if package.alone:
             self._install(needed)
             self._install([package.requirement], "--no-deps")
         else:
             self._install([*needed, package.requirement])
+        complete.touch()
 
     def _install(self, requirements: Sequence[str], *options: str) -> None:
         tool = ["uv", "pip", "install", "-q", "-p", self._python]
@@ -135,6 +144,18 @@ def measure(package: Package, wheel: Path) -> Measured:
             except (RuntimeError, subprocess.TimeoutExpired) as error:
                 measured.failures.append(f"{package.name}, {Path(file).name}: {error}")
         return measured
+
+
+def install(names: Sequence[str] = ()) -> None:
+    """Make the environments of packages, of all if none is named; what cannot be installed is reported on stderr."""
+    with tempfile.TemporaryDirectory(prefix="packages-") as folder:
+        wheel = _wheel(Path(folder))
+        for name in names or PACKAGES:
+            print(name, file=sys.stderr, flush=True)
+            try:
+                Environment(Path(folder), wheel, PACKAGES[name])
+            except subprocess.SubprocessError as error:
+                print(f"  not installed: {error}", file=sys.stderr)
 
 
 def table(names: Sequence[str] = (), busy: bool = False) -> str:
@@ -236,10 +257,14 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(PACKAGES)}; all, if none is given")
     parser.add_argument("--busy", action="store_true", help="say in the table that other programs were running")
+    parser.add_argument("--install", action="store_true", help="make the environments, and measure nothing")
     options = parser.parse_args(arguments)
     for name in options.names:
         if name not in PACKAGES:
             parser.error(f"no package {name!r}; there are: {', '.join(PACKAGES)}")
+    if options.install:
+        install(options.names)
+        return 0
     print(table(options.names, options.busy))
     return 0
 

@@ -14,11 +14,8 @@ compare --bisect` says of the first difference is printed for models that are mo
 from __future__ import annotations
 
 import argparse
-import logging
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import redirect_stdout
-from io import StringIO
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -27,18 +24,16 @@ import numpy as np
 
 import ingot
 from benchmarks import zoo
+from benchmarks.quantised_models import feeds_of, static
 from ingot.cli.engine_runs import run_on
 from ingot.cli.first_difference import describe_first_difference
 from ingot.convert.source import Tolerance
 from ingot.dataclass import dataclass
 from ingot.infer import infer
 from ingot.ir import Model, Node, Value
-from ingot.tools.bench.inputs import inputs
 
 PAGE = Path(__file__).parent / "results" / "quantised_agreement.md"
 NAMES = ("resnet18", "resnet50", "mobilenet_v2", "efficientnet_b0", "unet", "vit_base", "distilbert")
-CALIBRATED = 2
-"""Random inputs that ranges are measured on: what is compared is arithmetic, not accuracy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,28 +119,8 @@ def bisected(model: Model, feeds: Mapping[str, Any]) -> list[str]:
 
 
 def quantised(path: Path, folder: Path, shapes: Mapping[str, str] | None = None) -> tuple[Model, dict[str, Any]]:
-    """What onnxruntime's quantiser makes of a file, after its own pre-processing, and inputs of these shapes for it."""
-    from onnxruntime.quantization import QuantType, quant_pre_process, quantize_static
-
-    logging.disable(logging.WARNING)
-    float_model = ingot.load(path)
-    ready, target = folder / "ready.onnx", folder / "small.onnx"
-    samples = [inputs(float_model.copy(), dict(shapes or {}), {}, seed)[0] for seed in range(CALIBRATED + 1)]
-    with redirect_stdout(StringIO()):
-        quant_pre_process(str(path), str(ready), skip_symbolic_shape=True)
-        quantize_static(
-            str(ready), str(target), _Reader(samples[1:]), per_channel=True, activation_type=QuantType.QUInt8,
-            weight_type=QuantType.QInt8,
-        )  # fmt: skip
-    return ingot.load(target), samples[0]
-
-
-class _Reader:
-    def __init__(self, samples: Sequence[dict[str, Any]]) -> None:
-        self._samples = iter(samples)
-
-    def get_next(self) -> dict[str, Any] | None:
-        return next(self._samples, None)
+    """What onnxruntime's quantiser makes of a file, and inputs of these shapes for it."""
+    return ingot.load(static(path, folder / "small.onnx", shapes)), feeds_of(path, 0, shapes)
 
 
 def _constant(value: Value | None) -> Any:

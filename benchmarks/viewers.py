@@ -3,8 +3,8 @@
     python -m benchmarks.viewers model.onnx ...
 
 It needs playwright, Chromium and, for the peer, netron. A first picture is there when the page has drawn nodes. Times
-of pages count from the request; netron reads the file after that, ingot has loaded it by then, so that the time from
-the command, with the start of Python, is given too. Memory is that of ingot's server when the picture is there.
+count from the command, with the start of Python, and from the request of the page: both read the file after that.
+Memory is that of ingot's server when the picture is there. The best of three rounds is shown.
 """
 
 from __future__ import annotations
@@ -15,36 +15,41 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from math import nan
 from pathlib import Path
 from typing import Any
 
+from ingot.format.load import load
 from ingot.view.png import browser
 
-ROUNDS = 3
 _SECONDS = 300
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("models", nargs="+", type=Path)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--no-netron", action="store_true", help="measure ingot alone")
     options = parser.parse_args()
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as driver:
         chromium = driver.chromium.launch(executable_path=browser(), args=["--no-sandbox", "--disable-gpu"])
-        print("| model | netron, s | ingot, s | from the command, s | resident memory, MiB |")
-        print("|---|---|---|---|---|")
+        print("| model | nodes | netron, s | ingot, s | ratio | netron, page alone | ingot | ratio | memory, MiB |")
+        print("|---|---|---|---|---|---|---|---|---|")
         for path in options.models:
-            peers: list[float] = []
+            peers: list[tuple[float, float]] = []
             own: list[tuple[float, float, float]] = []
-            for _ in range(ROUNDS):
+            for _ in range(options.rounds):
                 own.append(_ingot(chromium, path))
                 if not options.no_netron:
                     peers.append(_netron(chromium, path))
-            peer = f"{min(peers):.2f}" if peers else "–"
             seen, whole, memory = (min(column) for column in zip(*own, strict=True))
-            print(f"| {path.name} | {peer} | {seen:.2f} | {whole:.2f} | {memory:.0f} |", flush=True)
+            peer_seen, peer_whole = (min(column) for column in zip(*(peers or [(nan, nan)]), strict=True))
+            nodes = sum(1 for _ in load(path, external="defer").nodes())
+            from_command = f"{peer_whole:.2f} | {whole:.2f} | {whole / peer_whole:.2f}"
+            alone = f"{peer_seen:.2f} | {seen:.2f} | {seen / peer_seen:.2f}"
+            print(f"| {path.name} | {nodes:,} | {from_command} | {alone} | {memory:.0f} |", flush=True)
         chromium.close()
 
 
@@ -67,7 +72,9 @@ def _ingot(chromium: Any, path: Path) -> tuple[float, float, float]:
             server.terminate()
 
 
-def _netron(chromium: Any, path: Path) -> float:
+def _netron(chromium: Any, path: Path) -> tuple[float, float]:
+    """Seconds from the request and from the command to the picture."""
+    begin = time.perf_counter()
     script = "import netron, sys, time; netron.serve(sys.argv[1], None, address=('127.0.0.1', 0)); time.sleep(600)"
     command = [sys.executable, "-u", "-c", script, str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as server:
@@ -75,11 +82,12 @@ def _netron(chromium: Any, path: Path) -> float:
         try:
             while (address := re.search(r"http://\S+?:\d+", server.stdout.readline())) is None:
                 pass
-            return _seen(
+            seen = _seen(
                 chromium,
                 address[0],
                 lambda page: page.wait_for_selector("g.node", state="attached", timeout=1000 * _SECONDS),
             )
+            return seen, time.perf_counter() - begin
         finally:
             server.terminate()
 

@@ -1,9 +1,11 @@
 # mypy: disable-error-code="valid-type,name-defined"
-"""What ingot does today, shown on a small classifier of digits: load, look, check, run, edit, build, join, save."""
+"""What ingot does, shown on a small classifier of digits: load, look, check, run, edit, build, join, save, view."""
 
 from __future__ import annotations
 
+import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from time import perf_counter
 
@@ -19,6 +21,7 @@ DIGITS = Path(__file__).with_name("digits.onnx")
 IMAGES = Path(__file__).with_name("digits.npz")
 """Digits of scikit-learn's that the classifier was not trained on, grey levels from 0 to 1, and what they show."""
 
+YES = ("", "y", "yes")
 INK = " .:-=+*#%@"
 Array = npt.NDArray[np.generic]
 
@@ -104,6 +107,22 @@ def demo(folder: Path) -> None:
     scores, _ = Session(again)(images * 255)
     same = (scores.argmax(1) == probabilities.argmax(1)).all()
     print(f"its answers are {'the same' if same else 'different'}")
+
+    title("look at it in the browser")
+    offer(DIGITS)
+
+
+def offer(path: Path) -> None:
+    """Open the page of a model, if somebody is there to want it; else say how."""
+    command = f"ingot view {path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path}"
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        print(f"groups, weights, every value of a run, differences, edits:\n$ {command}")
+        return
+    if input("groups, weights, every value of a run, differences, edits. Open the page? [Y/n] ").strip().lower() in YES:
+        page = ingot.view(path)
+        print(f"{page.url}\nserving until Ctrl-C; again with: {command}")
+        with suppress(KeyboardInterrupt):
+            page.wait()
 
 
 if __name__ == "__main__":

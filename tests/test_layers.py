@@ -14,7 +14,8 @@ import ingot
 LAYERS = [
     *("version", "dataclass", "errors", "dtypes", "dims", "ir", "format", "builder", "prim", "ops", "infer", "queries"),
     *("versions", "repair", "passes", "engine_support", "lower", "loops", "fuse", "schedule", "cache", "codegen"),
-    *("runtime", "providers", "prepare", "compile", "warm_start", "variants", "background", "deploy", "session"),
+    *("runtime", "providers", "prepare", "compile", "warm_start", "variants", "typed_plans"),
+    *("background", "deploy", "session"),
     *("feeds", "quantise", "pruning", "convert", "compat", "source", "difference", "tools", "view", "cli"),
 ]
 ROOT = Path(ingot.__file__).parent

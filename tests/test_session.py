@@ -386,3 +386,8 @@ def test_a_declared_size_that_a_default_contradicts_is_overruled(providers: tupl
     x = np.array([[1, 2]], np.float32)
     assert session.run(None, {"x": x})[0].tolist() == [[1, 2, 0], [0, 0, 0]]
     assert session.run(None, {"x": x, "pads": np.array([0, 1, 0, 1])})[0].tolist() == [[0, 1, 2, 0]]
+
+
+def test_none_is_refused_as_load_refuses_it() -> None:
+    with pytest.raises(InputError, match="cannot load a model from a NoneType"):
+        Session(None)

@@ -369,7 +369,7 @@ def test_sizes_of_inputs_whose_names_differ_in_signs_alone_have_other_names() ->
     given: list[Any] = []
     names = ("a.b", "a:b", "a_b_1", "a_b")
     feeds = {name: floats(size) for size, name in enumerate(names, 2)}
-    list(variants(*names).candidates(None, feeds, lambda shapes, _: given.append(shapes), set()))  # type: ignore[arg-type]
+    list(variants(*names).candidates(None, feeds, lambda assumed: given.append(assumed.shapes), set()))  # type: ignore[arg-type]
     assert len({str(size) for shape in given[0].values() for size in shape}) == 4
 
 

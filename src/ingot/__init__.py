@@ -1,13 +1,12 @@
 """The whole ONNX system in one package: load, check, edit, build, print, run and save models.
 
-What every program needs is imported at once; the builder, the text, the surgery, the operators and sessions when they
-are first used.
+Everything but errors is imported when it is first used: a command that serves a page, or only prints its help, need not
+wait for numpy.
 """
 
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 
-from ingot.dtypes import DType
 from ingot.errors import (
     BuildError,
     CheckError,
@@ -23,20 +22,6 @@ from ingot.errors import (
     ShapeError,
     UnsupportedError,
     VerifyError,
-)
-from ingot.format import Limits, decode, encode, from_onnx, load, save, to_onnx
-from ingot.ir import (
-    Attribute,
-    AttributeKind,
-    Function,
-    Graph,
-    Model,
-    Node,
-    SparseTensor,
-    Tensor,
-    TensorType,
-    Value,
-    verify,
 )
 from ingot.version import __version__
 
@@ -89,8 +74,24 @@ if TYPE_CHECKING:
     )
     from ingot.difference.api import diff
     from ingot.difference.result import Diff
+    from ingot.dtypes import DType
     from ingot.engine_support.check import check_for
+    from ingot.format import Limits, decode, encode, from_onnx, load, save, to_onnx
     from ingot.infer.check import check
+    from ingot.infer.retype import set_type
+    from ingot.ir import (
+        Attribute,
+        AttributeKind,
+        Function,
+        Graph,
+        Model,
+        Node,
+        SparseTensor,
+        Tensor,
+        TensorType,
+        Value,
+        verify,
+    )
     from ingot.ir.extract import (
         extract,
     )
@@ -116,6 +117,7 @@ if TYPE_CHECKING:
     from ingot.ir.sizes import (
         tensor_sizes,
     )
+    from ingot.ir.surgery import bypass, insert_after, rewire, set_constant
     from ingot.ir.text import (
         parse_model,
         to_text,
@@ -132,6 +134,9 @@ if TYPE_CHECKING:
     from ingot.view.api import view
 
 _LATER = {
+    "ingot.dtypes": "DType",
+    "ingot.format": "Limits decode encode from_onnx load save to_onnx",
+    "ingot.ir": "Attribute AttributeKind Function Graph Model Node SparseTensor Tensor TensorType Value verify",
     "ingot.builder": (
         "BFloat16 Bool Complex64 Complex128 Float4E2M1 Float6E2M3 Float6E3M2 Float8E4M3FN Float8E4M3FNUZ "
         "Float8E5M2 Float8E5M2FNUZ Float8E8M0 Float16 Float32 Float64 Int2 Int4 Int8 Int16 Int32 Int64 String "
@@ -150,6 +155,8 @@ _LATER = {
     "ingot.ir.join": "join",
     "ingot.ir.names": "prefix rename uniquify",
     "ingot.ir.sizes": "tensor_sizes",
+    "ingot.ir.surgery": "bypass insert_after rewire set_constant",
+    "ingot.infer.retype": "set_type",
     "ingot.ir.text": "parse_model to_text",
     "ingot.session": "Cancel Interrupted LimitError RunLimits Session",
     "ingot.passes.optimise": "optimise",
@@ -166,9 +173,13 @@ _LATER = {
     "ingot.engine_support.check": "check_for",
 }
 _HOME = {name: module for module, names in _LATER.items() for name in names.split()}
+_PACKAGES = ("dims", "dtypes", "format", "ir")
+"""What `import ingot` alone makes reachable by its full name."""
 
 
 def __getattr__(name: str) -> object:
+    if name in _PACKAGES:
+        return _import_module(f"ingot.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'ingot' has no attribute '{name}'")
     module = _import_module(_HOME[name])
@@ -246,6 +257,7 @@ __all__ = [
     "__version__",
     "add_outputs",
     "build",
+    "bypass",
     "check",
     "check_for",
     "convert",
@@ -259,6 +271,7 @@ __all__ = [
     "initializers_to_inputs",
     "inline",
     "inputs_to_initializers",
+    "insert_after",
     "inserting",
     "join",
     "load",
@@ -274,8 +287,11 @@ __all__ = [
     "remove_outputs",
     "rename",
     "repair",
+    "rewire",
     "save",
     "set_batch",
+    "set_constant",
+    "set_type",
     "tensor_sizes",
     "to_onnx",
     "to_source",

@@ -36,6 +36,7 @@ from ingot.passes.before_lowering import before_lowering
 from ingot.prim.tensor import Call, Tensor
 from ingot.prim.verify import verified
 from ingot.prim.verify import verify as verify_program
+from ingot.runtime.assumptions import Assumptions
 from ingot.runtime.ended_work import Proceed, Unwanted
 from ingot.runtime.executable import Executable
 from ingot.runtime.garbage import uncollected
@@ -55,7 +56,9 @@ def compile_model(typed: TypedModel, provider: Compiler, options: Options) -> Bu
     compilation = _Compilation(provider, options)
     drafts = _Drafts(provider)
     with _faults_as_compile_errors(), uncollected():
-        emitted = compilation.of(specialise(typed, options.catalog, options.level, options.reversed_choices))
+        assumed = options.assumptions
+        specialised = specialise(typed, options.catalog, options.level, assumed.reversed_choices, assumed.types)
+        emitted = compilation.of(specialised)
         artifacts = compilation.linked(emitted, drafts.link if options.draft else provider.link)
 
     def finish() -> Build:
@@ -67,7 +70,8 @@ def compile_model(typed: TypedModel, provider: Compiler, options: Options) -> Bu
 
 def _build(artifacts: Artifacts, options: Options, finish: Callable[[], Build] | None = None) -> Build:
     model, most = artifacts.optimised.model, options.limits.most_bytes
-    return Build(artifacts, Executable(artifacts.plan, artifacts.outputs, lambda: model, most), finish)
+    executable = Executable(artifacts.plan, artifacts.outputs, lambda: model, most, options.assumptions)
+    return Build(artifacts, executable, finish)
 
 
 @contextmanager
@@ -98,8 +102,8 @@ class Options:
     """Whether the build may have drafts of kernels, to begin with."""
     precision: str | None = None
     """What products are rounded to (`passes.precisions`), None for nothing."""
-    reversed_choices: frozenset[str] = frozenset()
-    """Choices by sizes, as guards name them, that are made the other way than at first."""
+    assumptions: Assumptions = field(default_factory=Assumptions)
+    """What is known of the model besides what it says of itself; the shapes are those that it was typed with."""
 
 
 @dataclass(frozen=True, slots=True)

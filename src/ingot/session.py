@@ -18,6 +18,7 @@ from ingot.ir.value import Value
 from ingot.passes.levels import refuse_level
 from ingot.passes.precisions import Precision, refuse_precision
 from ingot.providers import DEFAULT, PROVIDERS, compiler_of, evaluators_of, resolve
+from ingot.runtime.assumptions import Assumptions
 from ingot.runtime.ended_work import Proceed, until_ended
 from ingot.runtime.executable import Executable
 from ingot.runtime.fallback import warn_fallback
@@ -30,13 +31,13 @@ from ingot.runtime.limits import LimitError, RunLimits
 from ingot.runtime.provider import Compiler, Provider
 from ingot.runtime.recent import remember
 from ingot.runtime.results import owned
+from ingot.typed_plans import TypedPlans
 from ingot.variants import Variants
 from ingot.warm_start import ModelKey, find, keep, key_of, load_source, with_overrides
 
 if TYPE_CHECKING:
     from ingot.compile import Artifacts, Build
     from ingot.infer.typed import TypedModel
-    from ingot.ir.types import Shape
     from ingot.ops.catalog import Catalog
     from ingot.ops.define import Operator
     from ingot.repair.record import Repair
@@ -153,6 +154,7 @@ class Session:
         self._key = key if self._defaults else None
         self._places = {value.name: place for place, value in enumerate(self._outputs)}
         self._variants = Variants(self._inputs)
+        self._typed_plans = TypedPlans()
 
     def _prepare(self, proceed: Proceed | None = None) -> tuple[Model, TypedModel]:
         """The model as it was given but for repairs, and typed; after a warm start both are loaded only here.
@@ -163,7 +165,6 @@ class Session:
             if self._loaded is None or self._typed is None:
                 from ingot.prepare import prepare, repair_and_prepare  # a warm start needs none
 
-                assert self._source is not None
                 loaded = load_source(self._source, self._limits)
                 if proceed is not None:
                     proceed()
@@ -186,7 +187,7 @@ class Session:
         compiler: Compiler,
         proceed: Proceed | None = None,
         draft: bool = False,
-        reversed_choices: frozenset[str] = _NOTHING,
+        assumptions: Assumptions | None = None,
     ) -> Build:
         from ingot.compile import Options, compile_model  # all stages
 
@@ -198,19 +199,18 @@ class Session:
             proceed,
             draft,
             self._precision,
-            reversed_choices,
+            assumptions or Assumptions(),
         )
         return compile_model(typed, compiler, options)
 
     def _rebuilt(
         self,
-        shapes: Mapping[str, Shape],
-        reversed_choices: frozenset[str],
+        assumptions: Assumptions,
         failures: list[str],
         overridden: frozenset[str] = frozenset(),
         proceed: Proceed | None = None,
     ) -> Executable | None:
-        """The model recompiled for inputs of other shapes than it declares, with other choices by the sizes of a run.
+        """The model recompiled with what a run has shown of it.
 
         None, and the reason, if that fails. What `proceed` raises ends it.
         """
@@ -221,14 +221,29 @@ class Session:
             from ingot.prepare import prepare  # a warm start needs none
 
             model = self._prepare(proceed)[0]
-            typed = prepare(model, self.catalog, self._limits, overridden, shapes)
-            return self._build(typed, compiler, proceed, reversed_choices=reversed_choices).executable
+            typed = prepare(model, self.catalog, self._limits, overridden, assumptions.shapes)
+            return self._build(typed, compiler, proceed, assumptions=assumptions).executable
 
         try:
             return until_ended(build, proceed)
         except (CheckError, CompileError, UnsupportedError) as error:
             failures.append(error.message)
             return None
+
+    def _with_observed_types(self, compiled: Executable, proceed: Proceed | None) -> Executable:
+        """The first plan, once a plan is compiled with types that a run has shown; that may be the first itself."""
+
+        def build(assumptions: Assumptions) -> Executable | None:
+            return self._rebuilt(assumptions, [], proceed=proceed)
+
+        plans = self._typed_plans.compile(build, proceed)
+        if plans is not None:
+            before, executable = plans
+            is_first = executable.assumptions.are_of_the_model
+            self._variants.replace(before, None if is_first else executable)
+            if is_first:
+                self._compiled = executable
+        return self._compiled or compiled
 
     def _compile(self, compiler: Compiler, fallback: bool, key: ModelKey | None = None, draft: bool = False) -> None:
         try:
@@ -407,27 +422,23 @@ class Session:
         the session; Interrupted after `deadline` seconds, or when cancelled: what is compiled ends within milliseconds,
         a node that is not when it is done.
         """
-        interrupt = interrupt_of(deadline, cancel)
+        interrupt = None if deadline is None and cancel is None else interrupt_of(deadline, cancel)
         if self._background is not None:
             self._meet_background(interrupt)
-        compilable = observe is None and self._has(outputs)
+        compilable = observe is None and (outputs is None or self._has(outputs))
         compiled = self._compiled if compilable else None
         overrides = bool(self._defaults) and not self._defaults.isdisjoint(feeds or ())
         variants, overridden = self._variants, _NOTHING
+        if compiled is not None and self._typed_plans.pending is not None:
+            compiled = self._with_observed_types(compiled, None if interrupt is None else interrupt.check)
         if compiled is not None and overrides:
             overridden = self._defaults.intersection(feeds or ())
             compiled, variants = self._compiled_for(overridden, interrupt)
         if compiled is not None and feeds is not None and observe_steps is None:
             own_seed = self._seed if seed is None else seed
             results = compiled.fast_path.run(feeds, interrupt, own_seed)
-            executable = compiled
-            if results is None and variants and (variant := variants.chosen(feeds)) is not None:
-                executable = variant
-                results = variant.fast_path.run(feeds, interrupt, own_seed)
             if results is None:
-                results = executable.run_again(
-                    feeds, lambda model: self._evaluation(model, own_seed, interrupt, None, None), interrupt
-                )
+                results = self._run_again(compiled, variants, feeds, own_seed, interrupt)
             if results is not None:
                 if outputs is None:
                     return results
@@ -445,6 +456,26 @@ class Session:
         finally:
             if self._background is not None:
                 self._background.hurry()
+
+    def _run_again(
+        self,
+        compiled: Executable,
+        variants: Variants,
+        feeds: Mapping[str, Any],
+        seed: int,
+        interrupt: Interrupt | None,
+    ) -> list[Any] | None:
+        """The outputs for inputs of shapes that ran before, by the first plan or one beside it; None if none fits."""
+
+        def evaluation(model: Model) -> Evaluation:
+            return self._evaluation(model, seed, interrupt, None, None)
+
+        results = compiled.run_again(feeds, evaluation, interrupt)
+        variant = variants.chosen(feeds) if results is None and variants else None
+        if variant is None:
+            return results
+        results = variant.fast_path.run(feeds, interrupt, seed)
+        return variant.run_again(feeds, evaluation, interrupt) if results is None else results
 
     def _run(
         self,
@@ -472,12 +503,15 @@ class Session:
         failed_choices: set[str] = set()
         if compiled is not None:
 
-            def build(shapes: Mapping[str, Shape], choices: frozenset[str]) -> Executable | None:
-                return self._rebuilt(shapes, choices, failures, overridden, proceed)
+            def build(assumptions: Assumptions) -> Executable | None:
+                return self._rebuilt(assumptions, failures, overridden, proceed)
 
-            for executable in variants.candidates(compiled, ready, build, failed_choices, proceed):
+            others = () if overridden else self._typed_plans.others(compiled)
+            for executable in variants.candidates(compiled, ready, build, failed_choices, proceed, others):
                 try:
                     results = executable.run(ready, evaluation, interrupt, run.observe_steps)
+                    if executable.observed_types and not overridden:
+                        self._typed_plans.note(executable)
                     return owned(results if outputs is None else self._chosen(results, outputs), ready.values())
                 except GuardFailed as failed:
                     reason = str(failed)
@@ -521,9 +555,9 @@ class Session:
             self._warned = True
             warn_fallback(message)
 
-    def _has(self, outputs: Sequence[str] | None) -> bool:
+    def _has(self, outputs: Sequence[str]) -> bool:
         """Whether all that is asked for are outputs of the model, which is what a plan computes."""
-        return outputs is None or all(name in self._places for name in outputs)
+        return all(name in self._places for name in outputs)
 
     def _chosen(self, results: Sequence[Any], outputs: Sequence[str]) -> list[Any]:
         return [results[self._places[name]] for name in outputs]

@@ -20,6 +20,7 @@ import numpy as np
 from ingot.dims import symbol
 from ingot.ir.types import Shape, TensorType
 from ingot.ir.value import Value
+from ingot.runtime.assumptions import Assumptions
 from ingot.runtime.ended_work import Proceed
 from ingot.runtime.executable import Executable
 from ingot.runtime.fork_lock import ForkLock
@@ -28,11 +29,8 @@ from ingot.runtime.recent import remember
 Signature: TypeAlias = tuple[tuple[int, ...] | None, ...]
 """The shapes of inputs in order; None for what is no array."""
 
-Build: TypeAlias = Callable[[Mapping[str, Shape], frozenset[str]], Executable | None]
-"""The model compiled for inputs of these shapes, and none of the other shapes it declares, with these choices reversed.
-
-None if that fails.
-"""
+Build: TypeAlias = Callable[[Assumptions], Executable | None]
+"""The model compiled with what a run has shown of it; None if that fails."""
 
 _MOST = 64
 """Shapes of inputs that are remembered, before those met first are forgotten."""
@@ -73,6 +71,11 @@ class Variants:
         """The plan that ran inputs of these shapes before, if it was not the first."""
         return self._chosen.get(self._signature(feeds))
 
+    def replace(self, before: Executable, after: Executable | None) -> None:
+        """Choose another plan, or the first one for None, for all shapes that a plan was chosen for."""
+        chosen = {signature: after if plan is before else plan for signature, plan in self._chosen.items()}
+        self._chosen = {signature: plan for signature, plan in chosen.items() if plan is not None}
+
     def candidates(
         self,
         first: Executable,
@@ -80,10 +83,12 @@ class Variants:
         build: Build,
         failed: set[str],
         proceed: Proceed | None = None,
+        others: Sequence[Executable] = (),
     ) -> Iterator[Executable]:
         """Plans for a run, in order: who takes the next says that the guards of the last have failed.
 
-        The choices by sizes of the run that failed with it are to be in `failed` by then, which is emptied before each.
+        `others` are for other types of values than the first. The choices by sizes of the run that failed with it are
+        to be in `failed` by then, which is emptied before each.
         `build` compiles those that are not there yet, but for shapes for which the guards of all plans failed before:
         a guard may be about what a node computes, so that plans that are there may fit the next run of these shapes.
         One thread compiles, and others that need the same plan wait for it, unless `proceed` ends their run.
@@ -94,14 +99,19 @@ class Variants:
             yield known
         failed.clear()
         yield first
+        for executable in others:
+            if executable is not known:
+                remember(self._chosen, signature, executable, _MOST)
+                failed.clear()
+                yield executable
         if failed:
             yield from self._reversed(signature, build, failed, proceed)
         if signature in self._refused:
             return
-        for executable in self._compiled(signature, build, proceed):
-            if executable is not None and executable is not known:
-                remember(self._chosen, signature, executable, _MOST)
-                yield executable
+        for compiled in self._compiled(signature, build, proceed):
+            if compiled is not None and compiled is not known:
+                remember(self._chosen, signature, compiled, _MOST)
+                yield compiled
         if known is None:
             self._chosen.pop(signature, None)
         else:
@@ -157,8 +167,8 @@ class Variants:
             with self._lock.held(proceed):
                 if key not in self._built:  # or another thread has done so meanwhile
                     pairs = zip(self._inputs, shapes, strict=True)
-                    built = build({value.name: shape for value, shape in pairs if shape is not None}, choices)
-                    remember(self._built, key, built, _MOST)
+                    named = {value.name: shape for value, shape in pairs if shape is not None}
+                    remember(self._built, key, build(Assumptions(named, choices)), _MOST)
         return self._built.get(key)
 
     def _signature(self, feeds: Mapping[str, Any]) -> Signature:

@@ -10,6 +10,7 @@ import ingot
 from ingot import Diff, Model, Node, Tensor, diff, parse_model
 from ingot.difference.align import align
 from ingot.difference.result import Change
+from ingot.difference.weights import weight_change
 
 TEXT = """
 <ir_version: 10, opset_import: ["" : 20]>
@@ -160,3 +161,55 @@ def test_weights_with_nan_do_not_break_the_comparison() -> None:
     [change] = changes(diff(model(), other))
     assert change.numbers is not None
     assert np.isnan(change.numbers[0])
+
+
+def test_outputs_that_changed_places_differ() -> None:
+    head = '<ir_version: 10, opset_import: ["" : 21]> g (float[n] x) => (float[n] y, float[n] z)'
+    one, other = (parse_model(f"{head} {{ {body} }}") for body in ("y = Relu(x) z = Neg(x)", "z = Relu(x) y = Neg(x)"))
+    found = [(change.kind, change.part, change.name) for change in changes(diff(one, other))]
+    assert found == [("changed", "wiring", "output 0"), ("changed", "wiring", "output 1")]
+
+
+def test_a_body_that_reads_another_outer_value_of_the_same_name_differs() -> None:
+    def text(first: str, second: str) -> str:
+        return f"""<ir_version: 10, opset_import: ["" : 21]> g (float[n] x, bool c) => (float[n] r, float[n] s) {{
+            {first} = Relu (x) {second} = Neg (x)
+            r = If (c) <then_branch = a () => (t) {{ t = Exp (y) }}, else_branch = b () => (u) {{ u = Abs (y) }}>
+            s = Add ({first}, {second})
+        }}"""
+
+    difference = diff(parse_model(text("y", "z")), parse_model(text("z", "y")))
+    paths = [graph.path for graph in difference.graphs if any(pair.changes for pair in graph.pairs)]
+    assert paths == ["graph / r / a", "graph / r / b"]
+    renamed = parse_model(text("y", "z").replace("y =", "w =").replace("(y)", "(w)").replace("(y,", "(w,"))
+    difference = diff(parse_model(text("y", "z")), renamed)
+    assert {change.kind for graph in difference.graphs for change in graph.changes} == {"renamed"}
+    assert not any(pair.changes for graph in difference.graphs for pair in graph.pairs)
+
+
+def test_functions_differ_in_defaults_and_opsets_too() -> None:
+    def text(default: float, opset: int) -> str:
+        return f"""<ir_version: 10, opset_import: ["" : 21, "own" : 1]> g (float[n] x) => (y) {{ y = own.f (x) }}
+            <domain: "own", opset_import: ["" : {opset}]> f <alpha: float = {default}> (a) => (b) {{
+                b = LeakyRelu <alpha: float = @alpha> (a)
+            }}"""
+
+    assert not diff(parse_model(text(0.5, 21)), parse_model(text(0.5, 21)))
+    (change,) = diff(parse_model(text(0.5, 21)), parse_model(text(0.25, 21))).changes
+    assert (change.part, change.name) == ("function own.f: default of attribute", "alpha")
+    (change,) = diff(parse_model(text(0.5, 21)), parse_model(text(0.5, 20))).changes
+    assert (change.part, change.before, change.after) == ("function own.f: opset", "21", "20")
+    other = parse_model(text(0.5, 21))
+    other.graph.nodes[0].overload = "wide"
+    (pair,) = diff(parse_model(text(0.5, 21)), other).graphs[0].pairs
+    assert [(change.part, change.after) for change in pair.changes] == [("overload", "wide")]
+
+
+def test_elements_differ_where_their_bits_do() -> None:
+    def numbers(one: list[float], other: list[float], dtype: type) -> tuple[float, float, int] | None:
+        change = weight_change("w", Tensor(np.array(one, dtype)), Tensor(np.array(other, dtype)))
+        return None if change is None else change.numbers
+
+    assert numbers([np.nan, 1, 2], [np.nan, 1, 4], np.float32) == (2, 2 / 3, 1)
+    assert numbers([2**53, 0], [2**53 + 1, 0], np.int64) == (0, 0, 1)
+    assert numbers([0.0, 1], [-0.0, 1], np.float32) == (0, 0, 1)

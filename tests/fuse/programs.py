@@ -21,7 +21,15 @@ from ingot.prim.tensor import Parameter, Tensor
 
 N = symbol("n")
 
-LIMITS = FusionLimits(padded_row=16, attention_rows=5, folded_bytes=1 << 22, inlined=96, few_rows=8, long_row=1 << 15)
+LIMITS = FusionLimits(
+    padded_row=16,
+    attention_rows=5,
+    folded_bytes=1 << 22,
+    inlined=96,
+    few_rows=8,
+    long_row=1 << 15,
+    reads_codes=True,
+)
 """Those of a machine with vectors of 512 bits and several threads."""
 
 

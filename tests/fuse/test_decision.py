@@ -74,6 +74,15 @@ def test_a_result_is_stored_as_one() -> None:
     assert why(result) == {result: "it is a result"}
 
 
+def test_codes_are_stored_instead_of_what_two_products_dequantise_and_add() -> None:
+    codes = [cast(cast(dense(parameter(name, N, 8)), DType.INT32), DType.UINT8) for name in "ab"]
+    one, other = (cast(each, DType.FLOAT32) * 0.5 for each in codes)
+    stored = decided([one + other]).why
+    assert sum(each in stored for each in codes) == 1
+    assert one not in stored
+    assert other not in stored
+
+
 def test_what_two_kernels_read_is_stored() -> None:
     shared = apply("exp", X)
     reasons = why(reduce_("add", shared, (0,)), reduce_("add", shared, (1,)))

@@ -29,7 +29,7 @@ import ingot
 from ingot.dtypes import Array
 from ingot.prim.tensor import Tensor
 from ingot.providers.cpu import code as cpu
-from ingot.runtime import bind, fast_path, frame, run
+from ingot.runtime import bind, frame, native_run, ready_plan, run
 from ingot.runtime.arena import ALIGN
 from lower.compared import Tally, check, wrong
 from lower.random_graphs import Drawn
@@ -114,7 +114,8 @@ def fenced(front: bool = False) -> Iterator[Fences]:
 
     with (
         patch.object(run, "fresh_array", fences.array),
-        patch.object(fast_path, "fresh_array", fences.array),
+        patch.object(ready_plan, "fresh_array", fences.array),
+        patch.object(native_run, "is_available", lambda: False),
         patch.object(bind.Binder, "_laid_out", lambda _binder, sizes: fences.layout(sizes)),
         patch.object(frame, "aligned", fences.arena),
         patch.object(frame, "is_enough", lambda _arena, _size: False),

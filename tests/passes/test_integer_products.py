@@ -34,6 +34,10 @@ def biases(count: int) -> Any:
     return op.DequantizeLinear(np.arange(count, dtype=np.int32), np.float32(0.1))
 
 
+def biases_of(count: int) -> Any:
+    return np.linspace(-3, 3, count, dtype=np.float32)
+
+
 def codes_to_codes(body: Any, shape: tuple[int, ...], point: int) -> Any:
     """What `body` computes of real numbers, of quantised ones and quantised again."""
 
@@ -56,6 +60,10 @@ CASES: dict[str, tuple[tuple[int, ...], Any]] = {
     "Conv, bias, Relu": (
         (1, 16, 8, 8),
         lambda x: op.Relu(op.Conv(x, dequantised(weights(24, 16, 1, 1), 0), np.linspace(-2, 2, 24, dtype=np.float32))),
+    ),
+    "ConvTranspose": (
+        (2, 16, 5, 7),
+        lambda x: op.ConvTranspose(x, dequantised(weights(16, 12, 2, 2), 1), biases_of(12), strides=[2, 2]),
     ),
     "depthwise": (
         (1, 16, 8, 8),

@@ -90,6 +90,7 @@ STAYING: dict[str, tuple[tuple[int, ...], Any, Precision, str]] = {
     "depthwise": ((1, 8, 9, 9), lambda x: op.Conv(x, weights(8, 1, 3, 3), group=8), "bf16", "depthwise"),
     "Winograd": ((1, 16, 12, 12), lambda x: op.Conv(x, weights(16, 16, 3, 3)), "bf16", "Winograd"),
     "large": ((3, 4), lambda x: op.MatMul(x, weights(4, 5) * 1e6), "fp16", "too large"),
+    "small": ((3, 4), lambda x: op.MatMul(x, weights(4, 5) * 1e-9), "fp16", "too small"),
     "padded": ((1, 4, 9, 9), lambda x: op.Conv(x, weights(8, 4, 3, 3), pads=[1, 1, 1, 1]), "int8-dynamic", "padding"),
     "scaled": ((3, 4), lambda x: op.Gemm(x, weights(4, 5), alpha=2.0), "int8-dynamic", "scaled"),
     "not finite": ((3, 4), lambda x: op.MatMul(x, weights(4, 5) + np.inf), "int8-dynamic", "finite"),
@@ -106,6 +107,14 @@ def test_a_product_that_stays_in_float32_has_a_reason(name: str) -> None:
     before = to_text(model)
     assert round_products(model, facts, precision) == 0
     assert to_text(model) == before
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("shape", [(0, 4), (4, 0)])
+def test_weights_without_elements_have_their_product(shape: tuple[int, int], precision: Precision) -> None:
+    model = model_of(lambda x: op.MatMul(x, np.zeros(shape, np.float32)), 3, shape[0])
+    session = Session(model, providers=("cpu",), fallback=False, precision=precision)
+    np.testing.assert_array_equal(session(weights(3, shape[0])), np.zeros((3, shape[1]), np.float32))
 
 
 def test_recurrent_weights_are_in_16_bits() -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import threading
+import time
+from collections.abc import Callable
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -15,6 +19,7 @@ from ingot.codegen.nvptx.kernel import Shape
 from ingot.dtypes import Array
 from ingot.errors import ProviderError
 from ingot.providers import DEFAULT, named
+from ingot.providers.cuda import Cuda
 from ingot.providers.cuda.device import Device
 from ingot.providers.cuda.driver import Driver, DriverError, open_driver
 from ingot.providers.cuda.launch import grid_of, product_grid
@@ -165,6 +170,19 @@ def test_a_product_of_bytes_is_summed_as_int32() -> None:
 
 
 @emulated
+@pytest.mark.parametrize("bits", [2, 4, 8])
+def test_weights_of_few_bits_are_multiplied(bits: int) -> None:
+    random = np.random.default_rng(bits)
+    codes = random.integers(0, 256, 5 * 2 * 4 * bits)
+    scales = random.standard_normal(10)
+    text = f"""<ir_version: 10, opset_import: ["" : 21, "com.microsoft" : 1]> g (float[m, 64] x) => (y)
+    <uint8[5, 2, {4 * bits}] q = {{{", ".join(map(str, codes))}}}, float[10] s = {{{", ".join(map(str, scales))}}}> {{
+        y = com.microsoft.MatMulNBits <K = 64, N = 5, bits = {bits}, block_size = 32> (x, q, s)
+    }}"""
+    check(text, {"x": normal(3, 64)}, rtol=1e-4)
+
+
+@emulated
 def test_a_product_of_few_rows_is_divided_along_what_is_summed() -> None:
     provider = Emulated()
     feeds = {"x": normal(2, 1000), "w": normal(1000, 3)}
@@ -238,6 +256,33 @@ def test_a_failed_launch_is_an_error_of_the_run_and_the_session_lives_on() -> No
 
 
 @emulated
+def test_a_failed_launch_ends_the_loop_it_is_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    provider = Emulated()
+    session = Session(ingot.parse_model(LOOP), providers=(provider, "reference"), fallback=False)
+    feeds = {"x": np.full(2, 1e-30, np.float32), "trips": np.array(1000)}
+    device, launch, launches, skipped = provider.memory, provider.memory.launch, 0, 0
+
+    def tenth_fails(*arguments: Any) -> None:
+        nonlocal launches
+        launches += 1
+        if launches == 10:
+            raise ValueError("no launch")
+        launch(*arguments)
+
+    def has_failed(device: Device) -> bool:
+        nonlocal skipped
+        skipped += device._own.failure is not None
+        return device._own.failure is not None
+
+    monkeypatch.setattr(device, "launch", tenth_fails)
+    monkeypatch.setattr(Device, "has_failed", property(has_failed))
+    with pytest.raises(ValueError, match="no launch"):
+        session.run(None, feeds)
+    assert skipped < 5, "kernels that are not launched, in up to a thousand trips"
+    np.testing.assert_allclose(session.run(None, feeds)[0], expected(LOOP, feeds)[0], 1e-5)
+
+
+@emulated
 def test_two_threads_have_streams_of_their_own() -> None:
     provider = Emulated()
     session = Session(ingot.parse_model(MIXED), providers=(provider, "reference"), fallback=False)
@@ -248,6 +293,142 @@ def test_two_threads_have_streams_of_their_own() -> None:
     other.start()
     other.join()
     assert provider.library.calls.count("cuStreamCreate") == 1, "that of the other thread"
+
+
+def run_thrice(session: Session, feeds: dict[str, Array]) -> None:
+    for _ in range(3):
+        session.run(None, feeds)
+
+
+@emulated
+def test_streams_end_with_their_threads_and_graphs_with_their_sessions() -> None:
+    provider = Emulated()
+    text = graph("float[n, m] x, float[m, k] w", "t = MatMul (x, w) y = Softmax (t)")
+    feeds = {"x": normal(4, 6), "w": normal(6, 7)}
+    session = Session(ingot.parse_model(text), providers=(provider, "reference"), fallback=False)
+    session.run(None, feeds)
+    before = {kind for kind, _ in provider.library.live}, len(provider.library.live)
+    assert before == ({"stream"}, 2), "that of the pool and that of this thread: those that compiled are gone"
+    for _ in range(3):
+        other = threading.Thread(target=run_thrice, args=(session, feeds))
+        other.start()
+        other.join()
+    del other
+    assert {kind for kind, _ in provider.library.live} == {"stream", "launchable"}
+    del session
+    gc.collect()
+    assert ({kind for kind, _ in provider.library.live}, len(provider.library.live)) == before
+
+
+@emulated
+def test_one_thread_uses_two_gpus_in_turn() -> None:
+    library = Library(devices=2)
+    text = graph("float[n] x", "y = Exp (x)")
+    sessions = [
+        Session(ingot.parse_model(text), providers=(Emulated(library, number=number), "reference"), fallback=False)
+        for number in range(2)
+    ]
+    for _ in range(3):
+        for session in sessions:
+            np.testing.assert_allclose(session.run(None, {"x": normal(9)})[0], np.exp(normal(9)), 1e-5)
+
+
+@emulated
+@pytest.mark.parametrize("function", ["cuStreamEndCapture", "cuLaunchKernel"])
+def test_a_capture_that_the_driver_refuses_is_no_error_of_the_run(function: str) -> None:
+    provider = Emulated()
+    session = Session(ingot.parse_model(graph("float[n] x", "y = Exp (x)")), providers=(provider, "reference"))
+    feeds = {"x": normal(9)}
+    session.run(None, feeds)
+    device, begin = provider.memory, provider.memory.capture
+
+    def refused(launches: Callable[[], None]) -> object:
+        provider.library.failures[function] = 901
+        captured = begin(launches)
+        provider.library.failures.clear()
+        return captured
+
+    device.capture = refused  # type: ignore[method-assign, assignment]
+    for _ in range(2):
+        np.testing.assert_allclose(session.run(None, feeds)[0], np.exp(normal(9)), 1e-5)
+    assert {kind for kind, _ in provider.library.live} <= {"stream", "graph"}
+    assert function == "cuStreamEndCapture" or "graph" not in {kind for kind, _ in provider.library.live}
+
+
+@emulated
+def test_ctrl_c_while_launches_are_captured_is_raised() -> None:
+    provider = Emulated()
+    session = Session(ingot.parse_model(graph("float[n] x", "y = Exp (x)")), providers=(provider, "reference"))
+    feeds = {"x": normal(9)}
+    session.run(None, feeds)
+    device, launch = provider.memory, provider.memory.launch
+
+    def interrupted(*_: object) -> None:
+        device.launch = launch  # type: ignore[method-assign]
+        raise KeyboardInterrupt
+
+    device.launch = interrupted  # type: ignore[method-assign, assignment]
+    with pytest.raises(KeyboardInterrupt):
+        session.run(None, feeds)
+    np.testing.assert_allclose(session.run(None, feeds)[0], np.exp(normal(9)), 1e-5)
+
+
+def test_what_failed_is_raised_once_kernels_before_it_are_done() -> None:
+    library = Library()
+    device = Device(Driver(library))
+    device.fail(ValueError("no kernel"))
+    library.calls.clear()
+    with pytest.raises(ValueError, match="no kernel"):
+        device.finish()
+    assert "cuStreamSynchronize" in library.calls
+    device.finish()
+
+
+def test_threads_that_need_one_module_load_it_once() -> None:
+    library, loaded = Library(), []
+    device = Device(Driver(library))
+    gate = threading.Barrier(4)
+
+    def load(image: bytes) -> int:
+        loaded.append(image)
+        time.sleep(0.05)
+        return 1
+
+    device.driver.module = load  # type: ignore[method-assign]
+    device.driver.function = lambda module, _: module  # type: ignore[method-assign, assignment]
+
+    def ask() -> None:
+        gate.wait()
+        device.function(b"image", "kernel")
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(loaded) == 1
+
+
+def test_threads_that_open_a_provider_share_its_device() -> None:
+    provider, gate, devices = Cuda(of=Driver(Library())), threading.Barrier(8), []
+
+    def open_device() -> None:
+        gate.wait()
+        devices.append(provider.memory)
+
+    threads = [threading.Thread(target=open_device) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(devices)) == 1
+
+
+def test_a_driver_without_a_function_is_too_old() -> None:
+    empty = ctypes.CDLL(None)  # a library without functions of CUDA
+    with pytest.raises(ProviderError, match="too old: it has no cuInit") as error:
+        Driver(empty)
+    assert error.value.hint is not None
 
 
 def test_without_a_driver_the_message_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:

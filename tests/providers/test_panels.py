@@ -15,6 +15,7 @@ from ingot.ir.types import TensorType
 from ingot.loops.ir import Tile
 from ingot.providers.cpu import panels
 from ingot.providers.cpu.panels import panels_of
+from ingot.runtime.assumptions import Assumptions
 from ingot.runtime.executable import Executable
 
 TILE = Tile(6, 2, 8)
@@ -74,7 +75,7 @@ def test_a_model_compiled_again_reads_the_weights_of_before() -> None:
     graph.outputs.append(graph.append(Node("MatMul", [graph.inputs[0], w], ["y"])).output)
     session = Session(Model(graph, {"": 22}), providers=("cpu", "reference"))
     assert session.compiled is not None
-    again = session._rebuilt({"x": (3, 64)}, frozenset(), [])
+    again = session._rebuilt(Assumptions({"x": (3, 64)}), [])
     assert again is not None
     assert _weights(again) == _weights(session._compiled)
 

@@ -38,6 +38,24 @@ def test_the_smallest_weights_of_each_layer_are_zero() -> None:
     assert len(result.report.pruned) == 5
 
 
+def test_a_part_of_weights_is_as_many_as_it_reads() -> None:
+    model = parsed("g (float[n, 10] x) => (y) { y = MatMul (x, w) }", w=normal(10, 10))
+    for percent in range(100):
+        (layer,) = ingot.prune(model, sparsity=percent / 100, channels=False).report.layers
+        assert layer.zeros == percent
+
+
+def test_only_the_weight_of_a_recurrent_network_that_does_not_fit_stays_dense() -> None:
+    model = parsed(
+        "g (float[n, 2, 6] x) => (y) { y = GRU <hidden_size: int = 4> (x, w, r) }",
+        w=normal(1, 12, 6), r=normal(1, 12, 4),
+    )  # fmt: skip
+    layers = {layer.name: layer for layer in ingot.prune(model, pattern="2:4").report.layers}
+    assert layers["y R"].reason is None
+    assert layers["y R"].zeros == layers["y R"].weights // 2
+    assert layers["y W"].reason == "it sums 6 channels, which 4 does not divide"
+
+
 def test_the_smallest_weights_of_the_model_are_zero() -> None:
     model = parsed(
         "g (float[n, 8] x) => (y) { a = MatMul (x, w1) t = Tanh (a) y = MatMul (t, w2) }",

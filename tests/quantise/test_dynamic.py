@@ -47,6 +47,33 @@ def test_what_the_standard_has_no_integers_for_stays_in_float() -> None:
     assert {layer.reason for layer in result.report.in_float} == {"there is no transposed convolution of integers"}
 
 
+def test_products_of_one_weight_are_scaled_each_by_its_own_factor() -> None:
+    model = parsed(
+        "g (float[n, 3] x) => (y, z) { y = Gemm (x, w) z = Gemm <alpha: float = 3.0> (x, w) }", w=normal(3, 2)
+    )
+    y, z = ingot.Session(ingot.quantize(model, mode="dynamic").model)(normal(4, 3))
+    np.testing.assert_allclose(z, 3 * y, rtol=1e-5)
+
+
+@pytest.mark.parametrize("attributes", ["transB: int = 1", "alpha: float = 3.0"])
+def test_a_product_of_two_activations_that_integers_cannot_say_stays_in_float(attributes: str) -> None:
+    text = f"g (float[4, 4] x, float[4, 4] z) => (y, t) {{ y = Gemm <{attributes}> (x, z) t = MatMul (x, z) }}"
+    model, feeds = parsed(text), {"x": normal(4, 4, seed=1), "z": normal(4, 4, seed=2)}
+    result = ingot.quantize(model, mode="dynamic", activation_products=True)
+    assert [layer.name for layer in result.report.in_float] == ["y"]
+    exact = ingot.Session(model).run(["y"], feeds)[0]
+    np.testing.assert_allclose(ingot.Session(result.model).run(["y"], feeds)[0], exact, rtol=1e-5, atol=1e-5)
+
+
+def test_a_computed_bias_is_added_to_the_channels_of_a_convolution() -> None:
+    model = parsed("g (float[n, 3, 5, 4] x, float[4] b) => (y) { y = Conv (x, w, b) }", w=normal(4, 3, 1, 1))
+    feeds = {"x": normal(2, 3, 5, 4), "b": np.arange(4, dtype=np.float32) * 10}
+    result = ingot.quantize(model, [feeds], mode="dynamic")
+    check_with_peers(result.model, feeds)
+    assert result.report.snr is not None
+    assert result.report.snr > 35
+
+
 def test_a_product_that_is_returned_keeps_its_name() -> None:
     model = parsed(
         "g (float[n, 3] x) => (float[n, 2] y, float[n, 2] z) { y = MatMul (x, w) z = Relu (y) }", w=normal(3, 2)

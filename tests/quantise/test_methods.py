@@ -103,6 +103,75 @@ def test_scaling_channels_leaves_the_float_model_as_it_is(method: str) -> None:
     assert ingot.to_text(changed.model) != ingot.to_text(prepare(model).model)
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "a = Gemm (x, w1) y = Gemm (z, w2, a)",
+        "a = Gemm (x, w1) y = Gemm <transA: int = 1> (a, w2)",
+        "a = Gemm (x, w1, c) y = Gemm (a, w2)",
+    ],
+    ids=["added", "transposed", "a bias for each row"],
+)
+def test_equalising_leaves_a_reader_that_does_not_sum_the_channels_alone(body: str) -> None:
+    factors = np.logspace(-1, 1, 6, dtype=np.float32)
+    model = parsed(
+        f"g (float[6, 6] x, float[6, 6] z) => (y, s) {{ {body} s = Add (z, c) }}",
+        w1=normal(6, 6) * factors,
+        w2=normal(6, 6, seed=2),
+        c=normal(6, 6, seed=3),
+    )
+    feeds = {"x": normal(6, 6, seed=4), "z": normal(6, 6, seed=5)}
+    changed = equalise(prepare(model)).model
+    exact = ingot.Session(model).run(None, feeds)[0]
+    np.testing.assert_allclose(ingot.Session(changed).run(None, feeds)[0], exact, rtol=1e-4, atol=1e-4)
+
+
+def test_scaling_leaves_an_activation_that_is_added_too() -> None:
+    model = parsed(
+        "g (float[n, 6] x) => (y) { h = LayerNormalization (x, s) y = Gemm (h, w, h) }",
+        s=np.logspace(-1, 1, 6, dtype=np.float32),
+        w=normal(6, 6),
+    )
+    options, x = options_from({"methods": ("smooth",)}), normal(9, 6, seed=4)
+    prepared = prepare(model)
+    with Samples(x, list(prepared.model.graph.inputs)) as samples:
+        changed = transformed(prepared, select(prepared, options).products, samples, options, lambda *_: None)
+    np.testing.assert_allclose(ingot.Session(changed.model)(x), ingot.Session(model)(x), rtol=1e-4, atol=1e-4)
+
+
+def test_biases_are_corrected_where_a_value_has_its_channels_elsewhere_for_another_reader() -> None:
+    model = parsed(
+        """g (float[n, 4, 5, 4] x) => (y, z) {
+          y = Conv (x, w, b) z = MatMul (x, m)
+        }""",
+        w=normal(6, 4, 1, 1), b=normal(6), m=normal(4, 3),
+    )  # fmt: skip
+    x = normal(8, 4, 5, 4, seed=3) + np.arange(4, dtype=np.float32)[:, None, None]
+    both = ingot.quantize(model, x, mode="weights", granularity="tensor", methods="bias")
+    alone = ingot.quantize(model, x, mode="weights", granularity="tensor", methods="bias", operators=("Conv",))
+    results = [ingot.Session(result.model).run(["y"], {"x": x})[0] for result in (both, alone)]
+    np.testing.assert_array_equal(*results)
+
+
+def test_bias_correction_passes_over_a_product_with_a_vector() -> None:
+    model = parsed(
+        "g (float[4] x, float[n, 4] z) => (y, t) { y = MatMul (m, x) t = Gemm (z, w, b) }",
+        m=normal(3, 4), w=normal(4, 2), b=normal(2),
+    )  # fmt: skip
+    data = [{"x": normal(4, seed=1), "z": normal(5, 4, seed=2)}]
+    result = ingot.quantize(model, data, mode="weights", granularity="channel", methods="bias")
+    assert result.report.snr is not None
+    assert result.report.snr > 30
+
+
+@pytest.mark.parametrize("method", ["smooth", "awq", "gptq", "bias"])
+def test_a_value_that_is_not_finite_inside_is_named_with_its_sample(method: str) -> None:
+    model = parsed("g (float[n, 4] x) => (y) { l = Log (x) y = Gemm (l, w, b) }", w=normal(4, 2), b=normal(2))
+    data = [np.ones((2, 4), np.float32), -np.ones((2, 4), np.float32)]
+    with pytest.raises(InputError, match="sample 1: value 'l' is NaN inside of the model"):
+        ingot.quantize(model, data, mode="weights", methods=method)
+
+
 def test_smoothed_activations_lose_less() -> None:
     model, x = with_outliers()
     plain = decibels(model, x)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from ingot.dtypes import DType
+from ingot.ops.quantization.parameters import code_range, decode, encode, parameters
 from ingot.quantise.histogram import HALF, Histogram
 from ingot.quantise.options import options_from
-from ingot.quantise.parameters import code_range, decode, encode, parameters
 from ingot.quantise.ranges import observer_for
 from ingot.quantise.thresholds import entropy_range
 
@@ -94,3 +94,13 @@ def test_many_zeros_do_not_let_entropy_cut_off_the_rest() -> None:
     low, high = entropy_range(histogram, 256)
     assert low == 0
     assert high > 5
+
+
+@pytest.mark.parametrize("calibration", ["entropy", "percentile", "mse"])
+def test_numbers_too_small_for_a_scale_are_zeros(calibration: str) -> None:
+    observer = observer_for(options_from({"calibration": calibration}))()
+    observer.update(np.full(9, 1e-41, np.float32))
+    assert observer.range() == (0, 0)
+    observer.update(np.linspace(-1, 1, 999, dtype=np.float32))
+    low, high = observer.range()
+    assert low < -0.5 < 0.5 < high

@@ -11,6 +11,7 @@ import pytest
 
 import ingot
 from ingot.errors import InputError
+from ingot.quantise.samples import Samples
 from quantise.models import normal, parsed
 
 X = normal(12, 3)
@@ -109,3 +110,23 @@ def test_one_array_is_not_enough_for_two_inputs() -> None:
         ingot.quantize(two_inputs(), X)
     result = ingot.quantize(two_inputs(), {"x": X, "z": normal(12, 2)})
     assert result.report.samples == 1
+
+
+def test_data_that_is_read_once_is_read_on_after_its_first_samples() -> None:
+    with Samples(once(), list(model().graph.inputs)) as samples:
+        assert len(samples.first(3)) == 3
+        assert len(list(samples)) == 12
+        assert samples.count == 12
+        rows = np.concatenate([feeds["x"] for feeds in samples])
+    np.testing.assert_array_equal(rows, X)
+
+
+def test_an_input_that_has_a_default_is_measured_by_it() -> None:
+    text = "g (float[n, 3] x, float[3, 2] d) => (float[n, 2] y) { y = MatMul (x, d) }"
+    both = parsed(text)
+    default = both.graph.inputs[1]
+    default.constant = ingot.Tensor(normal(3, 2), name="d")
+    both.graph.initializers.add(default)
+    result = ingot.quantize(both, X, activation_products=True)
+    assert result.report.snr is not None
+    assert result.report.snr > 30

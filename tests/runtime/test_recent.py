@@ -30,18 +30,16 @@ def test_threads_that_enter_sizes_at_once_do_not_disturb_each_other() -> None:
     doubled = ingot.Session(ingot.parse_model(text), providers=("cpu", "reference"), threads=1, fallback=False)
     compiled = doubled._compiled
     assert compiled is not None
-    binding = None
 
     def no_calls(_: Call) -> None:
         raise AssertionError("the plan has no calls")
 
     def learn(seed: int) -> None:
         for size in range(4000):
-            feeds = {"x": np.empty((4000 * seed + size, 0), np.float32)}
-            compiled.fast_path.learn(compiled.runner, feeds, binding, 1 << 30, no_calls)
+            feeds = {"x": np.empty(4000 * seed + size, np.float32)}
+            compiled.fast_path.learn(compiled.runner, feeds, 1 << 30, no_calls)
 
     doubled.run(None, {"x": np.ones(3, np.float32)})
-    binding = compiled.runner.frames[0].first.binding
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:

@@ -208,3 +208,23 @@ def test_a_broken_model_is_refused(tmp_path: Path) -> None:
 def test_an_unknown_style_is_refused() -> None:
     with pytest.raises(ingot.InputError, match="there is no style 'torch'"):
         to_source(layers(), style="torch")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("style", ["build", "onnx"])
+@pytest.mark.parametrize(
+    "name", ["graph", "model", "names", "note", "notes", "op", "Float32", "TensorType", "training"]
+)
+def test_a_graph_or_a_function_may_be_called_like_a_part_of_the_program(
+    name: str, style: Style, tmp_path: Path
+) -> None:
+    head = '<ir_version: 10, opset_import: ["" : 21, "own" : 1]>'
+    function = f'<domain: "own", opset_import: ["" : 21]> {name} (a) => (b) {{ b = Relu (a) }}'
+    for text in (
+        f"{head} {name} (float[n] x) => (y) {{ y = Relu (x) }}",
+        f"{head} g (float[n] x) => (y) {{ y = own.{name} (x) }} {function}",
+    ):
+        model = ingot.parse_model(text)
+        for node in model.nodes():
+            node.doc_string = "noted"
+        built = rebuilt(model, tmp_path, style)
+        assert differs(model, built if style == "build" else ingot.from_onnx(built)) is None

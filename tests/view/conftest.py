@@ -10,6 +10,7 @@ import pytest
 
 from ingot import Model
 from ingot.view.answers import Answers
+from ingot.view.editable import Editable
 from ingot.view.png import browser as installed_browser
 from ingot.view.server import Server
 
@@ -36,13 +37,21 @@ def open_page(chromium: Any) -> Iterator[Open]:
     with ExitStack() as stack:
         complaints: list[str] = []
 
-        def opened(model: Model, fragment: str = "", *, url: str | None = None, **options: Any) -> Any:
+        def opened(
+            model: Model,
+            fragment: str = "",
+            *,
+            url: str | None = None,
+            source: str | None = None,
+            moves: bool = False,
+            **options: Any,
+        ) -> Any:
             if url is None:
-                answers = Answers(model, "model.onnx")
-                url = stack.enter_context(Server(lambda: answers)).url
+                shown = Editable(Answers(model, "model.onnx"), source)
+                url = stack.enter_context(Server(lambda: shown)).url
             page = chromium.new_page(viewport={"width": 1280, "height": 800}, reduced_motion="reduce", **options)
             stack.callback(page.close)
-            own = url.rpartition("/")[0]
+            own = "http://127.0.0.1:" if moves else url.rpartition("/")[0]
 
             def requested(request: Any) -> None:
                 if not request.url.startswith((own, "data:", "blob:")):

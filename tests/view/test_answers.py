@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from ingot import Model, Tensor, Value
-from ingot.view.answers import Answers, NotThere
+from ingot.view.answering import NotThere
+from ingot.view.answers import Answers
 from ingot.view.arrays import described, extent, picture
 from view.samples import layers, parsed
 
@@ -78,7 +79,7 @@ def test_a_weight_has_statistics_a_histogram_and_a_file(answers: Answers) -> Non
     assert (facts["minimum"], facts["maximum"], facts["mean"], facts["zeros"]) == ("0", "15", "7.5", "6.25 %")
     assert sum(weight["histogram"]) == 16
     assert (weight["picture"]["width"], weight["picture"]["height"]) == (2, 8)
-    assert np.load(io.BytesIO(answers.npy(leaf, 1))).tolist() == np.arange(16).reshape(8, 2).tolist()
+    assert np.load(io.BytesIO(answers.file(f"npy/{leaf}/1"))).tolist() == np.arange(16).reshape(8, 2).tolist()
 
 
 @pytest.mark.parametrize(
@@ -167,7 +168,7 @@ def test_a_weight_that_numpy_has_no_type_for_is_saved_as_one_it_has() -> None:
     model = classifier()
     model.graph.nodes[0].replace_input(1, Value("w", constant=Tensor([[1.5]], "bfloat16")))
     answers = Answers(model, "bfloat16")
-    assert np.load(io.BytesIO(answers.npy(leaf_of(answers, "MatMul"), 1))).dtype == np.float32
+    assert np.load(io.BytesIO(answers.file(f"npy/{leaf_of(answers, 'MatMul')}/1"))).dtype == np.float32
 
 
 def test_hostile_names_cycles_and_unknown_operators_are_drawn() -> None:

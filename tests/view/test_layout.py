@@ -108,7 +108,7 @@ def test_large_graphs_are_laid_out_in_time(count: int, seconds: float) -> None:
         times.append(time.process_time() - begin)
         if times[-1] < seconds:
             break
-    assert min(times) < 2 * seconds  # twice, for a machine that does other work
+    assert min(times) < seconds  # of one processor, whatever else the machine does
     assert max(layout.centres) - min(layout.centres) < 40 * 80  # compact: a chain with short branches
 
 

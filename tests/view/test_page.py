@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import ingot
 from ingot import Model
 from ingot.view.answers import Answers
 from ingot.view.api import save_page
@@ -127,6 +128,37 @@ def test_a_link_leads_to_its_node(open_page: Open, encoder: Model) -> None:
     assert "layer.5" in panel(page)
 
 
+def test_a_link_leads_to_a_value_inside_of_a_closed_group(open_page: Open, encoder: Model) -> None:
+    page = open_page(encoder, "#value=d9")
+    page.wait_for_selector("#panel h1:text-is('d9')")
+    assert page.evaluate("[...ingot.drawing.followed].length") == 1
+
+
+@pytest.mark.parametrize("words", ["float32[n, 8] exp", "layer.7 n × 8 exp"])
+def test_types_and_sizes_that_were_inferred_are_found(open_page: Open, encoder: Model, words: str) -> None:
+    page = open_page(encoder)
+    page.fill("#search", words)
+    page.wait_for_selector("#hits li b:text-is('Exp')")
+
+
+def test_a_model_dropped_onto_the_page_gets_a_page_of_its_own(open_page: Open, encoder: Model) -> None:
+    page = open_page(encoder, moves=True)
+    content = list(ingot.encode(parsed("a = Tanh (x) y = Exp (a)")))
+    drop = """([name, bytes]) => {
+      const files = new DataTransfer();
+      files.items.add(new File([new Uint8Array(bytes)], name));
+      dispatchEvent(new DragEvent("drop", { dataTransfer: files }));
+    }"""
+    page.evaluate(drop, ["broken.onnx", [1, 2, 3]])
+    page.wait_for_selector("#message.bad")
+    before = page.url
+    page.evaluate(drop, ["<b>other.onnx", content])
+    page.wait_for_selector("#name:text-is('<b>other.onnx')")
+    page.wait_for_selector("body[data-typed]")
+    assert page.url != before
+    assert "Tanh" in visible(page)
+
+
 def test_a_value_is_followed_from_the_panel_to_its_readers(open_page: Open) -> None:
     page = open_page(parsed("a = Tanh (x) b = Exp (a) c = Neg (a) y = Add (b, c)"))
     click(page, "Tanh")
@@ -221,6 +253,8 @@ def test_problems_of_a_model_lead_to_their_nodes(open_page: Open) -> None:
     page.wait_for_selector("#panel .problem")
     page.locator("#panel .problem button").first.click()
     page.wait_for_selector("#panel h1:text-is('Relu')")
+    page.wait_for_selector("#panel .problem:has-text('alpha')")
+    assert page.evaluate("ingot.drawing.marks.leaves.size") >= 1
 
 
 def test_ten_thousand_open_nodes_move_smoothly(open_page: Open) -> None:

@@ -8,7 +8,8 @@ import pytest
 
 from ingot import InputError
 from ingot.dtypes import Array
-from ingot.view.answers import Answers, NotThere
+from ingot.view.answering import NotThere
+from ingot.view.answers import Answers
 from ingot.view.runs import Runs
 from view.samples import parsed
 

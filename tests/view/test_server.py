@@ -4,6 +4,7 @@ import http.client
 import json
 import re
 import shutil
+import socket
 import subprocess
 from collections.abc import Iterator
 from urllib.parse import urlsplit
@@ -12,8 +13,9 @@ import pytest
 
 from ingot.view.answers import Answers
 from ingot.view.api import view
-from ingot.view.saved import bundle, saved_page
-from ingot.view.server import PAGE, Server
+from ingot.view.bundled import PAGE, bundle
+from ingot.view.saved import saved_page
+from ingot.view.server import Server
 from view.samples import layers
 
 HOSTILE = '</script><script>alert(1)</script><img src=x onerror="alert(2)">\u202egnp.exe'
@@ -44,11 +46,11 @@ def test_the_page_and_its_data_are_served(server: Server) -> None:
     status, headers, content = request(server, below(server))
     assert status == 200
     assert headers["content-type"].startswith("text/html")
-    assert b"main.js" in content
+    assert b"bundle.js" in content
     status, _, content = request(server, below(server, "data/model"))
     assert status == 200
     assert json.loads(content)["title"] == "layers"
-    assert request(server, below(server, "main.js"))[1]["content-type"].startswith("text/javascript")
+    assert request(server, below(server, "bundle.js"))[1]["content-type"].startswith("text/javascript")
 
 
 def test_the_page_may_load_nothing_from_elsewhere(server: Server) -> None:
@@ -76,6 +78,42 @@ def test_only_the_files_of_the_page_are_served(server: Server, name: str) -> Non
 
 def test_a_request_that_computes_needs_an_origin(server: Server) -> None:
     assert request(server, below(server, "data/run"), "POST")[0] == 400
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"nonsense\r\n\r\n",
+        b"GET /\r\n\r\n",
+        b"GET http://127.0.0.1/ HTTP/1.1\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost : a\r\n\r\n",
+        b"GET / HTTP/1.1\r\nno colon\r\n\r\n",
+        b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\n\r\n",
+        b"GET / HTTP/1.1\r\n" + b"".join(b"h%d: x\r\n" % i for i in range(200)) + b"\r\n",
+    ],
+)
+def test_what_is_no_request_is_refused_and_the_connection_closed(server: Server, content: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", server.port), 10) as connection:
+        connection.sendall(content)
+        connection.shutdown(socket.SHUT_WR)
+        assert connection.recv(100).startswith(b"HTTP/1.1 400 ")
+
+
+@pytest.mark.parametrize("length", ["-1", "1e3", str(1 << 40), "\u0663"])
+def test_a_body_has_a_length_that_can_be(server: Server, length: str) -> None:
+    headers = f"Host: 127.0.0.1:{server.port}\r\nOrigin: http://127.0.0.1:{server.port}\r\nContent-Length: {length}"
+    with socket.create_connection(("127.0.0.1", server.port), 10) as connection:
+        connection.sendall(f"POST {below(server, 'data/run')} HTTP/1.1\r\n{headers}\r\n\r\n".encode())
+        assert connection.recv(100).startswith(b"HTTP/1.1 400 ")
+
+
+def test_a_connection_takes_several_requests(server: Server) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+    for _ in range(3):
+        connection.request("GET", below(server, "page.css"))
+        assert connection.getresponse().read()
+    connection.close()
 
 
 def test_unknown_data_is_reported_in_words(server: Server) -> None:

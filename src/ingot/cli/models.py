@@ -5,14 +5,19 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import click
 
+from ingot.cli.model_options import MODEL_PATH as MODEL_PATH
+from ingot.cli.model_options import STANDARD as STANDARD
+from ingot.cli.model_options import Places as Places
+from ingot.cli.model_options import loading_options as loading_options
+from ingot.cli.model_options import model_argument as model_argument
 from ingot.cli.placement import placement
 from ingot.cli.stdout import is_terminal, stdout_stream
 from ingot.errors import DecodeError
@@ -20,12 +25,6 @@ from ingot.format import load, save
 from ingot.format.atomic import publish
 from ingot.format.load import TEXT_SUFFIXES
 from ingot.ir import Model
-
-STANDARD = "-"
-MODEL_PATH = click.Path(allow_dash=True, readable=False)
-"""A path to a model; whether it is there is found out by opening it."""
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,29 +34,6 @@ class Opened:
     model: Model
     name: str
     nbytes: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Places:
-    """Where external data may be: the options `--folder` and `--trusted`."""
-
-    folder: Path | None
-    trusted: tuple[Path, ...]
-
-
-def loading_options(command: Command) -> Command:
-    """Add `--folder` and `--trusted` to a command."""
-    directory = click.Path(path_type=Path)
-    trusted = click.option(
-        "--trusted", type=directory, multiple=True, metavar="DIR", help="Follow links to weights inside this cache."
-    )
-    folder = click.option("--folder", type=directory, metavar="DIR", help="Where external weights are, if elsewhere.")
-    return folder(trusted(command))
-
-
-def model_argument(name: str = "model") -> Callable[[Command], Command]:
-    """Add an argument that is a model to read."""
-    return click.argument(name, type=MODEL_PATH)
 
 
 def not_a_terminal(ctx: click.Context, _: click.Parameter, target: str | None) -> str | None:

@@ -3,57 +3,107 @@
 from __future__ import annotations
 
 import errno
+import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from ingot.cli.examples import examples
-from ingot.cli.models import STANDARD, Places, loading_options, model_argument, open_model, write_text_file
-from ingot.cli.units import counted
-from ingot.cli.written import say_written
+from ingot.cli.model_options import MODEL_PATH, STANDARD, Places, loading_options, model_argument
+from ingot.view.answering import Answering
+from ingot.view.serving import serve_while_loading
+
+if TYPE_CHECKING:
+    from ingot.view.answers import Answers
+    from ingot.view.comparing.comparison import Comparison
 
 
 @click.command(
     epilog=examples(
         "ingot view model.onnx",
+        "ingot view before.onnx after.onnx",
         "ingot view model.onnx --save page.html",
         "ingot view model.onnx --no-browser --port 8080",
     )
 )
 @model_argument()
+@click.argument("other", type=MODEL_PATH, required=False)
 @click.option("--save", type=click.Path(), metavar="PAGE", help="Write one HTML file instead, which needs no server.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Serve on this port [a free one].")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 @loading_options
 def view(
-    model: str, save: str | None, port: int, no_browser: bool, folder: Path | None, trusted: tuple[Path, ...]
+    model: str,
+    other: str | None,
+    save: str | None,
+    port: int,
+    no_browser: bool,
+    folder: Path | None,
+    trusted: tuple[Path, ...],
 ) -> None:
-    """Show a model in the browser.
+    """Show a model in the browser, or in what two differ.
 
     Groups of nodes open and close; a click shows what a node, a weight or a
-    value is. The page is served to this machine alone, until Ctrl-C. Weights
-    are read when they are looked at, and may be missing.
+    value is; the model can be run and edited. With OTHER, what was added,
+    removed and changed on the way from MODEL to it is in colour. The page is
+    served to this machine alone, until Ctrl-C. Weights are read when they are
+    looked at, and may be missing.
     """
-    opened = open_model(model, Places(folder, trusted), external="defer").model
-    title = "model" if model == STANDARD else Path(model).name
+    places = Places(folder, trusted)
     if save is not None:
-        from ingot.view.api import answers_of
-        from ingot.view.saved import saved_page
-
-        write_text_file(saved_page(answers_of(opened, title)), save)
-        say_written(save, counted(sum(1 for _ in opened.nodes()), "node"))
+        _save(model, other, places, save)
         return
-    from ingot.view.api import view as show  # imports the server of the standard library
-
+    for path in (model, other):
+        if path is not None and path != STANDARD:
+            os.stat(path)  # what is not there is reported before a browser opens
     try:
-        page = show(opened, title=title, port=port, open_browser=not no_browser)
+        server = serve_while_loading(
+            lambda: _page(model, other, places), click.echo, port=port, open_browser=not no_browser
+        )
     except OSError as error:
-        if error.errno not in (errno.EADDRINUSE, errno.EACCES):
+        if error.errno not in (errno.EADDRINUSE, errno.EACCES) or error.filename is not None:
             raise
         raise click.UsageError(f"port {port} is not free; leave out --port for one that is") from None
-    click.echo(page.url)
     click.echo("serving until Ctrl-C", err=True)
     try:
-        page.wait()
+        server.wait()
     except KeyboardInterrupt:
-        page.close()
+        server.close()
+
+
+def _page(model: str, other: str | None, places: Places) -> Answering:
+    if other is not None:
+        return _comparison(model, other, places)
+    from ingot.view.editable import Editable  # imports numpy, which a page that is being opened need not wait for
+
+    return Editable(_answers(model, places), None if model == STANDARD else model)
+
+
+def _answers(model: str, places: Places) -> Answers:
+    from ingot.cli.models import open_model  # as above
+    from ingot.view.answers import Answers
+
+    return Answers(open_model(model, places, external="defer").model, _title(model))
+
+
+def _comparison(model: str, other: str, places: Places) -> Comparison:
+    from ingot.view.comparing.comparison import Comparison  # as above
+
+    return Comparison(_answers(model, places), _answers(other, places))
+
+
+def _save(model: str, other: str | None, places: Places, target: str) -> None:
+    from ingot.cli.models import write_text_file  # as above
+    from ingot.cli.units import counted
+    from ingot.cli.written import say_written
+    from ingot.view.saved import saved_page
+
+    answers = _answers(model, places)
+    page = saved_page(answers if other is None else _comparison(model, other, places))
+    write_text_file(page, target)
+    say_written(target, counted(sum(1 for _ in answers.model.nodes()), "node"))
+
+
+def _title(model: str) -> str:
+    return "model" if model == STANDARD else Path(model).name

@@ -87,10 +87,12 @@ class StateLayout:
 
 
 class JobEntry:
-    """The names of the native functions that Python calls with the address of a job."""
+    """The names of the native functions that Python calls, most of them with the address of a job."""
 
     WALK: Final = "walk"
     """All steps by one thread."""
+    RUN: Final = "run"
+    """A run of several jobs by one thread, from feeds to outputs: see `codegen.native_run`."""
     IS_SHARED: Final = "is_shared"
     """Whether a step is worth several threads."""
     LEAD: Final = "lead"

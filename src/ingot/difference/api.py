@@ -12,7 +12,7 @@ from ingot.difference.weights import weight_change
 from ingot.format.load import load
 from ingot.ir.domains import spelled_out
 from ingot.ir.graph import Graph
-from ingot.ir.model import Model
+from ingot.ir.model import Function, Model
 from ingot.ir.node import Node
 from ingot.ir.value import Value
 
@@ -26,24 +26,40 @@ def diff(a: Model | str | Path, b: Model | str | Path) -> Diff:
     is shown as renamed; weights are compared by value. Functions and subgraphs are compared in the same way.
     """
     one, other = (load(model) if isinstance(model, str | Path) else model for model in (a, b))
-    graphs = list(_graphs("graph", one.graph, other.graph))
+    graphs = list(_graphs("graph", one.graph, other.graph, {}))
     for key, function in one.functions.items():
         if key in other.functions:
-            graphs += _graphs(f"function {key}", function.graph, other.functions[key].graph)
+            graphs += _graphs(f"function {key}", function.graph, other.functions[key].graph, {})
     return Diff(tuple(_of_models(one, other)), tuple(graphs))
 
 
 def _of_models(a: Model, b: Model) -> Iterator[Change]:
     for name in ("ir_version", "producer_name", "producer_version", "domain", "model_version", "doc_string"):
         yield from _changed("model", name, str(getattr(a, name)), str(getattr(b, name)))
-    imports = [{spelled_out(key): str(version) for key, version in model.opset_imports.items()} for model in (a, b)]
-    yield from _of_mappings("opset", *imports)
+    yield from _of_mappings("opset", _imports(a), _imports(b))
     yield from _of_mappings("metadata", a.metadata, b.metadata)
-    functions = [{str(key): repr(function) for key, function in model.functions.items()} for model in (a, b)]
-    for name in functions[0].keys() - functions[1].keys():
-        yield Change("removed", "function", name, functions[0][name])
-    for name in functions[1].keys() - functions[0].keys():
-        yield Change("added", "function", name, None, functions[1][name])
+    for key in dict.fromkeys([*a.functions, *b.functions]):
+        if key not in b.functions:
+            yield Change("removed", "function", str(key), repr(a.functions[key]))
+        elif key not in a.functions:
+            yield Change("added", "function", str(key), None, repr(b.functions[key]))
+        else:
+            yield from _of_functions(str(key), a.functions[key], b.functions[key])
+
+
+def _of_functions(name: str, a: Function, b: Function) -> Iterator[Change]:
+    """What differs between two functions beside their graphs."""
+    yield from _changed(f"function {name}", "doc_string", a.doc_string, b.doc_string)
+    yield from _of_mappings(f"function {name}: opset", _imports(a), _imports(b))
+    defaults = [
+        {key: "none" if default is None else attribute_digest(default) for key, default in function.attributes.items()}
+        for function in (a, b)
+    ]
+    yield from _of_mappings(f"function {name}: default of attribute", *defaults)
+
+
+def _imports(owner: Model | Function) -> dict[str, str]:
+    return {spelled_out(key): str(version) for key, version in owner.opset_imports.items()}
 
 
 def _of_mappings(part: str, a: Mapping[str, str], b: Mapping[str, str]) -> Iterator[Change]:
@@ -61,21 +77,24 @@ def _changed(part: str, name: str, a: str, b: str) -> Iterator[Change]:
         yield Change("changed", part, name, _short(a), _short(b))
 
 
-def _graphs(path: str, a: Graph, b: Graph) -> Iterator[GraphDiff]:
-    """The difference of two graphs, and of those inside of nodes that are paired."""
+def _graphs(path: str, a: Graph, b: Graph, around: Mapping[Value, Value]) -> Iterator[GraphDiff]:
+    """The difference of two graphs, and of those inside of nodes that are paired.
+
+    `around` are the values around them that stand for each other.
+    """
     alignment = align(a, b)
-    values = _paired_values(alignment)
+    values = {**around, **_paired_values(alignment)}
     moved = _moved(alignment)
     pairs = tuple(
         NodePair(node, partner, tuple(_of_nodes(node, partner, values, moved)))
         for node in a.nodes
         if (partner := alignment.partner.get(node)) is not None
     )
-    changes = (*_of_interfaces(a, b), *_of_values(a, b, values), *_of_weights(a, b, values))
+    changes = (*_of_interfaces(a, b, values), *_of_values(a, b, values), *_of_weights(a, b, values))
     yield GraphDiff(path, pairs, tuple(alignment.left), tuple(alignment.right), changes)
     for pair in pairs:
         for one, other in zip(pair.a.subgraphs, pair.b.subgraphs, strict=False):
-            yield from _graphs(f"{path} / {pair.a.label} / {one.name or 'body'}", one, other)
+            yield from _graphs(f"{path} / {pair.a.label} / {one.name or 'body'}", one, other, values)
 
 
 def _paired_values(alignment: Alignment) -> dict[Value, Value]:
@@ -138,6 +157,7 @@ def _of_nodes(a: Node, b: Node, values: Mapping[Value, Value], moved: set[Node])
         yield Change("moved", "node", label)
     if not a.applies(b.op_type, domain=b.domain):
         yield Change("changed", "operator", label, a.op_type, b.op_type)
+    yield from _changed("overload", label, a.overload, b.overload)
     yield from _of_attributes(a, b)
     for place in range(max(len(a.inputs), len(b.inputs))):
         one = a.inputs[place] if place < len(a.inputs) else None
@@ -175,7 +195,7 @@ def _value(attribute: object) -> str:
     return str(list(value)) if isinstance(value, tuple) else str(value)
 
 
-def _of_interfaces(a: Graph, b: Graph) -> Iterator[Change]:
+def _of_interfaces(a: Graph, b: Graph, values: Mapping[Value, Value]) -> Iterator[Change]:
     """What differs in the inputs and outputs of graphs, place by place."""
     yield from _changed("graph", "name", a.name, b.name)
     yield from _changed("graph", "doc_string", a.doc_string, b.doc_string)
@@ -190,6 +210,16 @@ def _of_interfaces(a: Graph, b: Graph) -> Iterator[Change]:
                 if one.name != other.name:
                     yield Change("renamed", part, one.name, one.name, other.name)
                 yield from _changed(part, f"type of {one.name}", str(one.type or "?"), str(other.type or "?"))
+                if part == "output" and values.get(one, other) is not other:
+                    yield Change("changed", "wiring", f"output {place}", _origin(one), _origin(other))
+
+
+def _origin(value: Value) -> str:
+    """Where a value is from."""
+    node = value.producer
+    return (
+        f"'{value.name}', an input or a weight" if node is None else f"'{value.name}' of {node.op_type} '{node.label}'"
+    )
 
 
 def _of_values(a: Graph, b: Graph, values: Mapping[Value, Value]) -> Iterator[Change]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ingot.difference.result import Change
-from ingot.dtypes import DType
+from ingot.dtypes import Array, DType
 from ingot.ir.equality import same_tensor
 from ingot.ir.tensor import SparseTensor, Tensor
 
@@ -23,9 +23,15 @@ def weight_change(name: str, a: Tensor | SparseTensor, b: Tensor | SparseTensor)
     ours, theirs = a.numpy().astype(wide), b.numpy().astype(wide)
     with np.errstate(invalid="ignore"):
         distance = np.abs(ours - theirs)
-    distance = np.where(ours == theirs, 0, distance)
+    differs = _bits(a.numpy()) != _bits(b.numpy())
+    distance = np.where(differs & (ours != theirs), distance, 0)
     finite = distance[np.isfinite(distance)]
     largest = float(distance.max()) if not np.isnan(distance).any() else float("nan")
     mean = float(finite.mean()) if finite.size else float("nan")
-    differing = int(np.count_nonzero(ours != theirs))
+    differing = int(np.count_nonzero(differs))
     return Change("changed", "weight", name, str(a.type), str(b.type), (largest, mean, differing))
+
+
+def _bits(array: Array) -> Array:
+    """Elements as opaque bytes, which differ where their bits do: a NaN is what it is, and so is a negative zero."""
+    return np.ascontiguousarray(array).reshape(array.shape).view(f"V{array.itemsize}")

@@ -15,7 +15,7 @@ from ingot.fuse.contraction import is_constant
 from ingot.fuse.epilogue import Epilogues, column_axes
 from ingot.fuse.limits import FusionLimits
 from ingot.fuse.long_expression import cuts, nested_gathers
-from ingot.fuse.uses import External, Uses, is_moving
+from ingot.fuse.uses import External, Uses, is_moving, is_spread
 from ingot.loops.function_costs import COSTLY
 from ingot.prim.descent import Descent
 from ingot.prim.make import count
@@ -24,7 +24,6 @@ from ingot.prim.region import BodyArgument, Branch, RegionResult, Repeat
 from ingot.prim.suppression import Suppression
 from ingot.prim.tensor import (
     Concat,
-    Constant,
     Contract,
     Expand,
     Gather,
@@ -215,7 +214,7 @@ def _is_worth_storing(tensor: Tensor) -> bool:
     if isinstance(tensor, View) or (isinstance(tensor, Gather) and _moves_rows(tensor)) or _follows_runs(tensor):
         return False
     if isinstance(tensor, Map):
-        large = [argument for argument in tensor.arguments if not _is_spread(argument)]
+        large = [argument for argument in tensor.arguments if not is_spread(argument)]
         return not (tensor.function == "cast" and len(large) == 1 and isinstance(large[0], External | RegionResult))
     return True
 
@@ -233,7 +232,3 @@ def _follows_runs(tensor: Tensor) -> bool:
     if isinstance(tensor, Map) and tensor.function in _OF_RUNS and tensor.dtype in (DType.INT64, DType.BOOL):
         return any(map(_follows_runs, tensor.arguments))
     return isinstance(tensor, BodyArgument) and tensor.dtype is DType.INT64 and count(tensor.shape) == 1
-
-
-def _is_spread(tensor: Tensor) -> bool:
-    return isinstance(tensor, Expand) or (isinstance(tensor, Constant) and tensor.array.size == 1)

@@ -8,6 +8,7 @@ from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.dtypes import Array, DType
 from ingot.fuse.coded import code_blocks, coded_matrix
+from ingot.fuse.limits import FusionLimits
 from ingot.fuse.read import Place, Placed, Reader, StoreFirst, linear, of_var
 from ingot.loops.ir import Buffer, Contraction, Index, Load, Local, Scalar, Statement, Store, Var
 from ingot.loops.join_axes import join_axes
@@ -88,11 +89,10 @@ def contraction_order(chain: Sequence[Tensor]) -> tuple[int, ...]:
 
 
 def contraction_nest(
-    chain: Sequence[Tensor], target: Placed, placed: Mapping[Tensor, Placed], name: str, padded_row: int
+    chain: Sequence[Tensor], target: Placed, placed: Mapping[Tensor, Placed], name: str, limits: FusionLimits
 ) -> ContractionNest:
     """The contraction that stores the last of a chain, its epilogue, at `target`.
 
-    `padded_row` is from which length on a padded row is checked as a whole (`FusionLimits`).
     StoreFirst if an operand, or what else is read, has to be stored before.
     """
     contract, tensor = chain[0], chain[-1]
@@ -105,7 +105,7 @@ def contraction_nest(
     reader = Reader(placed, lambda read, at: _sum(read, at, contract, [variables[label] for label in result]))
     require_stored(lhs, placed)
     left_load = require_load(lhs, reader.read(lhs, _place(left, variables, sizes)))
-    along = _few_last(left_load, [variables[label] for label in summed], padded_row)
+    along = _few_last(left_load, [variables[label] for label in summed], limits.padded_row)
     if along:
         summed = [summed[-1], *summed[:-1]]
     at = place_after(chain, tuple(of_var(variables[label]) for label in result))
@@ -113,7 +113,7 @@ def contraction_nest(
     body: list[Statement] = [Store(target.buffer, linear(at, target.strides), value)]
     packed: Packed | Coded | None = None
     codes = None
-    if (matrix := coded_matrix(rhs, right, columns, summed)) is not None:
+    if limits.reads_codes and (matrix := coded_matrix(rhs, right, columns, summed)) is not None:
         if left_load.where:
             raise StoreFirst(lhs, "a product with codes reads it", in_order=True)
         packed, codes = matrix, code_blocks(matrix)
@@ -146,7 +146,7 @@ def contraction_nest(
         if tensor is not contract and (packed is not None or rhs in placed):  # its epilogue is in the way
             raise StoreFirst(contract, "its columns lie in several axes")
         raise StoreFirst(rhs, "its columns lie in several axes", in_order=True)
-    _require_readable(whole, lhs, placed, along, padded_row)
+    _require_readable(whole, lhs, placed, along, limits.padded_row)
     return ContractionNest(product, packed)
 
 

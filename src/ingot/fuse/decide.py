@@ -48,7 +48,19 @@ from ingot.prim.walk import sizes_of
 def decide(results: Sequence[Tensor], limits: FusionLimits, prefix: str = "") -> Decision:
     """How `results` are computed, each stored in the order of its axes; names of steps begin with `prefix`."""
     uses = uses_of(results)
-    return _Deciding(uses, choose(uses, limits), limits, prefix).run()
+    choice = choose(uses, limits)
+    while True:
+        try:
+            return _Deciding(uses, choice, limits, prefix).run()
+        except _StoreInOrder as late:
+            choice = replace(choice, in_order=choice.in_order | {late.tensor})
+
+
+class _StoreInOrder(Exception):
+    """A tensor is stored in another order of its axes than a reader of it needs, which was not known by then."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = tensor
 
 
 class _Deciding:
@@ -144,6 +156,8 @@ class _Deciding:
     def _require(self, tensor: Tensor, requirement: Requirement) -> None:
         """Store what has to be stored before `tensor` is."""
         first = requirement.tensor
+        if requirement.in_order and first in self.memory.placed and first not in self.in_order:
+            raise _StoreInOrder(first)
         if first is tensor or first in self.memory.placed:
             raise CompileError(f"{type(tensor).__name__} cannot be stored: {requirement.why}")
         if isinstance(first, Contract):  # its epilogue does not fit

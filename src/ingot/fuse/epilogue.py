@@ -7,10 +7,13 @@ from dataclasses import field
 
 from ingot.dataclass import dataclass
 from ingot.fuse.read import split
-from ingot.fuse.uses import External, Uses
+from ingot.fuse.uses import External, Uses, is_spread
 from ingot.loops.ir import Index
 from ingot.prim.region import RegionResult
 from ingot.prim.tensor import Contract, Map, Permute, Reduce, Reshape, Tensor
+
+_DEQUANTISING = ("cast", "add", "subtract", "multiply")
+"""Functions of bytes, one beside numbers, that readers compute again rather than load four bytes."""
 
 _MOST_BESIDE = 24
 """Elementwise functions that are followed until they join in one: bounds the search, whatever the machine."""
@@ -48,8 +51,26 @@ class Epilogues:
             if self._is_flattened(chain[-1]) and _keeps_columns(chain):
                 break
             inside.discard(chain.pop())
+        while len(chain) > 1 and chain[-1] not in self.stored and self._is_dequantised(chain):
+            inside.discard(chain.pop())
         self._fused.update(inside - {contract})
         return tuple(chain)
+
+    def _is_dequantised(self, chain: Sequence[Tensor]) -> bool:
+        """Whether the last of a chain follows from bytes in it by cheap functions, which its readers compute as well.
+
+        Bytes are stored in a quarter of the memory. A contraction does not compute what it reads.
+        """
+        if any(not isinstance(reader, Map) for reader in self.uses.readers_of(chain[-1])):
+            return False
+        for before, tensor in zip(reversed(chain[:-1]), reversed(chain), strict=False):
+            if not isinstance(tensor, Map) or tensor.function not in _DEQUANTISING:
+                return False
+            if not all(argument is before or is_spread(argument) for argument in tensor.arguments):
+                return False
+            if before.dtype.numpy.itemsize == 1:
+                return tensor.dtype.numpy.itemsize > 1
+        return False
 
     def _next(self, start: Tensor, contract: Contract) -> list[Tensor] | None:
         """The elementwise functions from a tensor to the first computed from it alone; None if there is none."""

@@ -37,7 +37,7 @@ def _kernels(store: Store, placed: Mapping[Tensor, Placed], limits: FusionLimits
         attention = attention_nest(store.attention, store.chain, target, placed)
         return _reading(kernel_of(name, (attention,), (target.buffer,)))
     if store.chain:
-        nest = contraction_nest(store.chain, target, placed, name, limits.padded_row)
+        nest = contraction_nest(store.chain, target, placed, name, limits)
         constants = {} if nest.packed is None else {nest.product.rhs.buffer: nest.packed}
         return Reading((kernel_of(name, (nest.product,), (target.buffer,)),), constants)
     match tensor:

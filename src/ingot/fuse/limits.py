@@ -22,6 +22,8 @@ class FusionLimits:
     """Rows of a reduction up to which threads share each row, instead of the rows; 0 without threads."""
     long_row: int
     """Elements of such a row from which on it is worth dividing."""
+    reads_codes: bool
+    """Whether products read weights of few bits in their codes; without, those are dequantised when compiled."""
 
     def divides(self, rows: Dim, length: Dim) -> bool:
         """Whether rows are too few for threads to share them, and each is worth sharing, or may be."""

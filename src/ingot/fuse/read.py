@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ingot.dataclass import dataclass
 from ingot.dims import Dim
+from ingot.fuse.steps_of_codes import applied
 from ingot.loops.ir import (
-    Apply,
     Buffer,
     CheckedIndex,
     Index,
@@ -122,7 +122,7 @@ class Reader:
                 return Position(at[tensor.axis])
             case Map():
                 arguments = tuple(self.read(argument, at) for argument in tensor.arguments)
-                return Apply(tensor.dtype, tensor.function, arguments)
+                return applied(tensor.dtype, tensor.function, arguments)
             case Permute():
                 inner = dict(zip(tensor.order, at, strict=True))
                 return self.read(tensor.x, tuple(inner[axis] for axis in range(tensor.rank)))

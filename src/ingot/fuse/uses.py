@@ -8,7 +8,7 @@ from typing import TypeAlias
 from ingot.dataclass import dataclass
 from ingot.fuse.placement import Placement, placements_of
 from ingot.prim.region import BodyArgument, RegionResult
-from ingot.prim.tensor import CallResult, Constant, Parameter, Tensor
+from ingot.prim.tensor import CallResult, Constant, Expand, Parameter, Tensor
 from ingot.prim.walk import in_order, reachable
 
 External: TypeAlias = Parameter | Constant | CallResult | BodyArgument
@@ -19,6 +19,11 @@ def is_moving(tensor: Tensor) -> bool:
     """Whether a tensor depends on an input, a call or a region, so that it cannot be folded when compiling."""
     moving = Parameter | CallResult | BodyArgument | RegionResult
     return any(isinstance(operand, moving) for operand in reachable(tensor))
+
+
+def is_spread(tensor: Tensor) -> bool:
+    """Whether a tensor is a number, or one repeated along axes."""
+    return isinstance(tensor, Expand) or (isinstance(tensor, Constant) and tensor.array.size == 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,7 +154,7 @@ class Parameters:
             case Let() | Update():
                 return rebuilt(statement, [self.scalar(statement.value)])
             case Store():
-                index = self._index(statement.index, self._layout(statement.buffer, statement.index))
+                index = self._index(statement.index, self._layout(statement.buffer, statement.index), picked=True)
                 return Store(self._buffers[statement.buffer], index, self.scalar(statement.value))
 
     # --- indices
@@ -162,7 +162,7 @@ class Parameters:
     def _index(self, index: Index, of: Hashable, fixed: int = _STEP, *, picked: bool = False) -> Index:
         """An index of something, its variables in the order of their loops; strides up to `fixed` stay as they are.
 
-        So do those of lanes that are `picked` out of contiguous vectors.
+        So do those of lanes that are `picked` out of contiguous vectors, or interleaved.
         """
         variables = [(term, factor) for term, factor in index.terms if isinstance(term, Var)]
         for term, _ in variables:

@@ -28,7 +28,7 @@ def move_codes(model: Model, facts: Facts) -> int:
             if quantise is None or any(value.uses or value.is_output for value in node.outputs[1:]):
                 continue
             dequantise = produced_by(node.inputs[0], "DequantizeLinear")
-            if dequantise is None or _refuses(dequantise, quantise, facts):
+            if dequantise is None or codes_refuse(dequantise, quantise, facts):
                 continue
             codes = dequantise.inputs[0]
             results = 1 if node.applies("MaxPool") else len(node.outputs)  # a Split divides among all that it has
@@ -42,7 +42,7 @@ def move_codes(model: Model, facts: Facts) -> int:
     return moved
 
 
-def _refuses(dequantise: Node, quantise: Node, facts: Facts) -> str | None:
+def codes_refuse(dequantise: Node, quantise: Node, facts: Facts) -> str | None:
     """Why codes that are dequantised are not those that they are quantised to again."""
     if not quantise.applies("QuantizeLinear") or dtype(dequantise.inputs[0], facts) not in (DType.INT8, DType.UINT8):
         return "they are not, or no bytes"

@@ -35,13 +35,20 @@ class Report:
     changes: dict[str, int] = field(default_factory=dict)
 
 
-def optimise(model: Model, level: int = 2, *, catalog: Catalog | None = None, without: Collection[str] = ()) -> Report:
+def optimise(
+    model: Model,
+    level: int = 2,
+    *,
+    catalog: Catalog | None = None,
+    without: Collection[str] = (),
+    only: Collection[str] | None = None,
+) -> Report:
     """Bring a model to the newest operators, inline its functions and make it smaller and faster; returns what changed.
 
     The names and declared types of inputs and outputs stay. Level 1 leaves every result as it is, bit for bit; level 2,
     the default, also what changes results by rounding: normalisations folded into weights, and operators recognised in
     the forms that exporters write. Attention reads zero where such a form gives NaN, for a query that sees no key.
-    Passes whose names are in `without` are left out.
+    Passes whose names are in `without` are left out, and with `only` all others than those in it.
 
     CheckError if the model breaks the standard, UnsupportedError if it carries training graphs.
     """
@@ -50,7 +57,8 @@ def optimise(model: Model, level: int = 2, *, catalog: Catalog | None = None, wi
         raise UnsupportedError(
             "the model carries training graphs, which name its weights", hint="drop them: model.training.clear()"
         )
-    story = {name: each for name, each in passes(level, catalog).items() if name not in without}
+    offered = passes(level, catalog).items()
+    story = {name: each for name, each in offered if name not in without and (only is None or name in only)}
     before = _size(model)
     changes = dict.fromkeys(("upgrade operators", "inline functions", *story), 0)
     separate_scopes(model)

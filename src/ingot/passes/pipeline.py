@@ -28,6 +28,7 @@ from ingot.passes.growing import collect_growing_states
 from ingot.passes.identity import skip
 from ingot.passes.integer_products import integer_products
 from ingot.passes.invariant_states import drop_invariant_states
+from ingot.passes.join_codes import join_codes
 from ingot.passes.levels import refuse_level
 from ingot.passes.move_codes import move_codes
 from ingot.passes.normalisation_folding import fold_scales
@@ -39,6 +40,7 @@ from ingot.passes.shapes import known_integers
 from ingot.passes.string_codes import encode_strings
 from ingot.passes.string_labels import number_labels
 from ingot.passes.transpose import cancel_transposes
+from ingot.passes.upsampled_codes import spread_pixels
 from ingot.passes.widen_attention import widen_attention
 
 Pass: TypeAlias = Callable[[Model, Facts], int]
@@ -81,6 +83,8 @@ PIPELINE = (
     Entry("recognise operators", recognise, 2),
     Entry("recognise attention", recognise_attention, 2),
     Entry("move codes instead of what they stand for", move_codes, None, session=2),
+    Entry("join codes instead of what they stand for", join_codes, None, session=2),
+    Entry("spread pixels of dequantised tensors", spread_pixels, None, session=2),
     Entry("multiply codes of dequantised tensors", integer_products, None, session=2),
     Entry("compute attention in float32", widen_attention, None, session=2),
     Entry("absorb padding", absorb_padding, 2, session=2),

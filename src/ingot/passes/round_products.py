@@ -23,6 +23,7 @@ from ingot.ir.tensor import Tensor
 from ingot.ir.types import TensorType
 from ingot.ir.value import Value
 from ingot.ops.facts import Fact
+from ingot.ops.quantization.parameters import encode, parameters
 from ingot.passes.precisions import refuse_precision
 from ingot.passes.replacing import add_constant, replace
 from ingot.prim.functions import NARROW_FLOATS
@@ -78,9 +79,10 @@ def refuses(node: Node, facts: Facts, precision: str) -> str | None:
             return reason
     if precision in _NARROW:
         wide = np.finfo(np.float32) if precision == "bf16" else np.finfo(np.float16)
-        if any(not np.abs(weight).max(initial=0) <= float(wide.max) * (1 - 2**-8) for weight in weights.values()):
+        largest = [float(np.abs(weight).max(initial=0)) for weight in weights.values()]
+        if any(not most <= float(wide.max) * (1 - 2**-8) for most in largest):
             return "its weights are too large, or not finite"
-        return None
+        return "its weights are too small" if any(0 < most < float(wide.tiny) for most in largest) else None
     return _bytes_refuse(node, weights, facts)
 
 
@@ -262,7 +264,7 @@ class _Rounding:
 def _coded(weight: Array, axis: int) -> tuple[Array, Array]:
     """Weights as int8 codes, and the scale of each entry of an axis: zero stands for zero."""
     others = tuple(other for other in range(weight.ndim) if other != axis)
-    scale = np.abs(weight).max(axis=others, keepdims=True) / np.float32(127)
-    scale[scale == 0] = 1
-    codes = np.clip(np.rint(weight / scale), -127, 127).astype(np.int8)
-    return np.ascontiguousarray(codes), scale.reshape(-1).astype(np.float32)
+    low, high = (reach(axis=others, keepdims=True, initial=0).astype(np.float64) for reach in (weight.min, weight.max))
+    chosen = parameters(low, high, DType.INT8, symmetric=True)
+    codes = encode(weight, chosen.scale, chosen.zero_point, chosen.low, chosen.high)
+    return np.ascontiguousarray(codes.astype(np.int8)), chosen.scale.reshape(-1)

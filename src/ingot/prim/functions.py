@@ -98,6 +98,15 @@ def _sigmoid(x: Array) -> Array:
     return np.asarray(np.where(x < 0, small, x.dtype.type(1)) / (1 + small))
 
 
+def _round_within(x: Array, least: Array, most: Array) -> Array:
+    """The nearest whole number from `least` to `most`, of two the even one; zero for NaN.
+
+    The limits are whole numbers, zero between them, or next to it; what is not is undefined.
+    """
+    whole = np.rint(x)
+    return np.asarray(np.minimum(np.maximum(np.where(np.isnan(whole), x.dtype.type(0), whole), least), most))
+
+
 def _shift_left(a: Array, b: Array) -> Array:
     bits = a.dtype.itemsize * 8
     return np.where(b >= bits, 0, a << np.minimum(b, bits - 1)).astype(a.dtype)
@@ -122,6 +131,7 @@ def _table() -> dict[str, Function]:
         "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide": _divide, "remainder": _remainder,
         "maximum": np.maximum, "minimum": np.minimum, "power": np.power, "and": np.bitwise_and, "or": np.bitwise_or,
         "xor": np.bitwise_xor, "shift_left": _shift_left, "shift_right": _shift_right, "copysign": np.copysign,
+        "divide_by_normal": np.divide,
     }  # fmt: skip
     compare: dict[str, Callable[..., Array]] = {
         "less": np.less,
@@ -133,6 +143,7 @@ def _table() -> dict[str, Function]:
     functions += [Function(name, 2, compute) for name, compute in two.items()]
     functions += [Function(name, 2, compute, "bool") for name, compute in compare.items()]
     functions += [Function("is_nan", 1, np.isnan, "bool"), Function("where", 3, _where, "second")]
+    functions.append(Function("round_within", 3, _round_within))
     return {function.name: function for function in functions}
 
 

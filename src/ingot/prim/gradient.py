@@ -137,7 +137,10 @@ def _f(function: str, *operands: Tensor | float) -> Tensor:
     return apply(function, *operands)
 
 
-_FLAT = {"floor", "ceil", "round", "truncate", "less", "less_equal", "equal", "not_equal", "is_nan", "not", "and", "or"}
+_FLAT = {
+    "floor", "ceil", "round", "truncate", "less", "less_equal", "equal", "not_equal", "is_nan", "not", "and", "or",
+    "round_within",
+}  # fmt: skip
 """Functions whose derivative is zero wherever they have one."""
 
 _ONE: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
@@ -173,6 +176,7 @@ _TWO: dict[str, Callable[[Tensor, Tensor, Tensor, Tensor], _Pair]] = {
     "subtract": lambda g, _a, _b, _y: (g, -g),
     "multiply": lambda g, a, b, _y: (g * b, g * a),
     "divide": lambda g, _a, b, y: (g / b, -(g * y / b)),
+    "divide_by_normal": lambda g, _a, b, y: (g / b, -(g * y / b)),
     "maximum": lambda g, a, b, _y: _of_larger(g, a, b),
     "minimum": lambda g, a, b, _y: _of_larger(g, b, a)[::-1],
     "power": lambda g, a, b, y: (g * b * _f("power", a, b - 1.0), _of_exponent(g, a, y)),

@@ -101,13 +101,13 @@ def _prune_weights(
         mode="weights", operators=options.operators, include=options.include, exclude=options.exclude
     )
     selection = select(prepared, wanted, "prune")
-    products, reasons = list(selection.products), {left.node: left.reason for left in selection.in_float}
+    products, reasons = list(selection.products), dict[Product, str]()
     if options.row is not None:
         refusals = {product: refuses_rows(product, options.row[1]) for product in products}
-        reasons |= {product.node: reason for product, reason in refusals.items() if reason is not None}
+        reasons |= {product: reason for product, reason in refusals.items() if reason is not None}
         products = [product for product in products if refusals[product] is None]
         if not products:
-            where = tuple(f"'{node.label}': {reason}" for node, reason in reasons.items())[:5]
+            where = tuple(f"'{product.name}': {reason}" for product, reason in reasons.items())[:5]
             raise InputError(f"no product can be pruned to {options.pattern}", where=where)
     weights = _weights(products, options)
     recipe = _recipe(prepared, weights)
@@ -118,14 +118,14 @@ def _prune_weights(
         costs = dict(zip(products, decibels, strict=True))
         chosen = budget.choose(products, decibels, baseline, recipe.write, "pruned")
     for product in set(products) - set(chosen):
-        reasons[product.node] = f"the budget: {costs[product]:.1f} dB with it pruned alone"
+        reasons[product] = f"the budget: {costs[product]:.1f} dB with it pruned alone"
     written = recipe.write(chosen)
     layers = []
     for product in [*products, *(each for each in selection.products if each not in products)]:
         array = weights[product.key] if product in chosen else product.weight_array()
         zeros = int(array.size - np.count_nonzero(array))
-        reason = reasons.get(product.node)
-        layers.append(Layer(product.name, product.node.op_type, reason, array.size, zeros, costs.get(product)))
+        reason, cost = reasons.get(product), costs.get(product)
+        layers.append(Layer(product.name, product.node.op_type, reason, array.size, zeros, cost))
     layers += [Layer(left.node.label, left.node.op_type, left.reason, 0, 0) for left in selection.in_float]
     return written, tuple(layers)
 

@@ -226,6 +226,7 @@ class _Tracing:
         """Resize by scales, of which that of the channels is one."""
         entering, scales = self._entering(node, 1), self._constant(node, 2)
         alone = entering is not None and read(node, 3) is None and "axes" not in node
+        alone &= node.get("coordinate_transformation_mode") != "tf_crop_and_resize"  # which fills in another number
         return entering.computed() if alone and entering and scales is not None and scales[1:2] == 1 else None
 
     def padding(self, node: Node) -> Channels | None:

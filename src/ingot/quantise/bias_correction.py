@@ -8,7 +8,7 @@ import numpy as np
 
 from ingot.dtypes import Array
 from ingot.quantise.products import Product
-from ingot.quantise.statistics import activation, is_matrix_product, matrix
+from ingot.quantise.statistics import is_matrix_product, matrix
 from ingot.quantise.weights import Coded
 from ingot.queries.values import read
 
@@ -18,6 +18,8 @@ def corrected_biases(
 ) -> dict[str, Array]:
     """The biases of products, also of those that had none, by what they compute; MatMul has no place for one.
 
+    `means` are those of the channels of their activations: products without are left as they are.
+
     The mean error of a channel is its error of weights times the mean of the activations, at the edges of a padded
     image as well.
     """
@@ -25,12 +27,11 @@ def corrected_biases(
     for product in products:
         old = product.bias_array()
         name = product.key
-        if product.weight is None or not (old is not None or _may_have_bias(product)):
+        if product.weight is None or name not in means or not (old is not None or _may_have_bias(product)):
             continue
         error = weights[name].decoded().astype(np.float64) - product.weight_array()
-        shift = _mean_error(product, error, means[activation(product).name])
-        if shift is not None:
-            biases[name] = ((0.0 if old is None else old.astype(np.float64)) - shift).astype(np.float32)
+        shift = _mean_error(product, error, means[name])
+        biases[name] = ((0.0 if old is None else old.astype(np.float64)) - shift).astype(np.float32)
     return biases
 
 
@@ -41,11 +42,9 @@ def _may_have_bias(product: Product) -> bool:
     return node.applies("Conv") or (node.applies("Gemm") and node.get("alpha", 1.0) == 1.0)
 
 
-def _mean_error(product: Product, error: Array, mean: Array) -> Array | None:
+def _mean_error(product: Product, error: Array, mean: Array) -> Array:
     if is_matrix_product(product):
         return np.asarray(matrix(product, error).T @ mean)
-    if not product.node.applies("Conv"):
-        return None
     groups = int(product.node.get("group", 1))
     by_input = error.reshape(*error.shape[:2], -1).sum(2)  # [channels, inputs of a group]
     parts = by_input.reshape(groups, -1, by_input.shape[1])

@@ -12,6 +12,7 @@ from ingot.errors import InputError
 from ingot.infer import infer
 from ingot.ir.interface import add_outputs
 from ingot.ir.model import Model
+from ingot.ir.tensor import Tensor
 from ingot.ir.value import Value
 from ingot.quantise.placement import Placement
 from ingot.quantise.ranges import RangeObserver
@@ -37,11 +38,15 @@ def calibrate(
 def observed(model: Model, names: Sequence[str], samples: Samples, progress: Progress) -> Iterator[dict[str, Array]]:
     """The values of these names for each sample, computed by the compiled model."""
     entering = set(model.graph.inputs.names)
+    defaults = {
+        value.name: value.constant.numpy() for value in model.graph.inputs if isinstance(value.constant, Tensor)
+    }
     computed = [name for name in names if name not in entering]
     session = Session(_returning(model, computed))
     for number, feeds in enumerate(samples):
         results = dict(zip(computed, session.run(computed, feeds), strict=True)) if computed else {}
-        yield results | {name: feeds[name] for name in names if name in entering}
+        given = defaults | feeds
+        yield results | {name: given[name] for name in names if name in entering}
         progress(number + 1, samples.count or number + 2)
 
 

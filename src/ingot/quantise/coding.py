@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ingot.dtypes import Array
+from ingot.ops.quantization.parameters import Parameters
 from ingot.quantise.hqq import refine
 from ingot.quantise.options import Options
-from ingot.quantise.parameters import Parameters
 from ingot.quantise.products import Product
 from ingot.quantise.weights import Coded, coded, weight_parameters
 

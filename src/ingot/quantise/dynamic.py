@@ -43,7 +43,7 @@ class _DynamicWriter:
         self._coded = weights
         self._biases = biases
         self._activations: dict[Value, tuple[Value, Value, Value]] = {}
-        self._weights: dict[tuple[str, str, bool, bytes], tuple[Value, Value, Value]] = {}
+        self._weights: dict[tuple[object, ...], tuple[Value, Value, Value]] = {}
 
     def quantise(self, product: Product) -> None:
         """Put a product of integers, and what makes floats of it, in the place of a node."""
@@ -71,6 +71,8 @@ class _DynamicWriter:
         if array is not None:
             wide = _beside(array, product.weight_array().ndim) if convolves else array
             bias = writer.constant(f"{stem}_bias" if bias is None else f"{bias.name}_reshaped", wide)
+        elif bias is not None and convolves:
+            bias = self._beside(bias, product.weight_array().ndim, node)
         if bias is not None:
             total = Node("Add", [result, bias], [writer.fresh(f"{stem}_biased")])
             graph.insert_before(node, total)
@@ -80,6 +82,14 @@ class _DynamicWriter:
         graph.remove(node)
         if not result.is_output and name not in graph.outputs.names:
             result.name = name
+
+    def _beside(self, bias: Value, rank: int, node: Node) -> Value:
+        """A bias that a run computes, as it is broadcast against the result of a convolution."""
+        writer = self.writer
+        shape = writer.constant(f"{bias.name}_shape", np.asarray([1, -1, *[1] * (rank - 2)]))
+        reshaped = Node("Reshape", [bias, shape], [writer.fresh(f"{bias.name}_reshaped")])
+        writer.graph.insert_before(node, reshaped)
+        return reshaped.output
 
     def _activation(self, value: Value) -> tuple[Value, Value, Value]:
         """Codes, scale and zero point of a value, computed once for all that read it."""
@@ -98,12 +108,12 @@ class _DynamicWriter:
             assert value is not None
             return self._activation(value)
         transposed = node.applies("Gemm") and bool(node.get("transB", 0))
-        weight = self._coded[product.key]
-        key = product.weight.name, node.op_type, transposed, weight.digest
+        weight, alpha = self._coded[product.key], np.float32(node.get("alpha", 1.0))
+        key = product.weight.name, node.op_type, transposed, float(alpha), weight.digest
         if key not in self._weights:
             codes = weight.codes.T if transposed else weight.codes
             writer, name = self.writer, product.weight.name
-            scale = weight.scale * np.float32(node.get("alpha", 1.0))
+            scale = weight.scale * alpha
             if node.applies("Conv") and scale.ndim:
                 scale = _beside(scale, weight.codes.ndim)
             zero = weight.zero_point if weight.zero_point.any() else weight.zero_point.reshape(-1)[:1].reshape(())

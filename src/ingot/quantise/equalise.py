@@ -41,14 +41,15 @@ def _pairs(prepared: Prepared) -> Iterator[tuple[Node, Node]]:
     for node in graph:
         if not node.applies("Conv", "Gemm") or _constant(read(node, 1)) is None:
             continue
-        reader = only_reader(node.output)
+        value, reader = node.output, only_reader(node.output)
         if reader is not None and reader.applies("Relu", "LeakyRelu"):
-            reader = only_reader(reader.output)
+            value, reader = reader.output, only_reader(reader.output)
         if reader is None or not reader.applies(node.op_type) or _constant(read(reader, 1)) is None:
             continue
         bias = read(node, 2)
         plain = all(each.get(name, 1.0) == 1.0 for each in (node, reader) for name in ("alpha", "beta"))
-        if plain and (bias is None or _constant(bias) is not None) and reader.inputs[1] is not node.output:
+        sums_channels = reader.inputs[0] is value and not reader.get("transA", 0)
+        if plain and sums_channels and (bias is None or _constant(bias) is not None):
             yield node, reader
 
 
@@ -74,9 +75,7 @@ def _equalise_pair(first: Node, second: Node) -> bool:
     set_constant(first, 1, one / _along(factors, out_axis, one.ndim))
     bias = _constant(read(first, 2))
     if bias is not None:
-        if bias.shape != (channels,):
-            bias = np.broadcast_to(bias, (channels,)) if bias.size == 1 else bias.reshape(-1)
-        set_constant(first, 2, bias / factors)
+        set_constant(first, 2, bias / factors)  # its last axis, if it has one, are the channels
     set_constant(second, 1, other * _along(factors, in_axis, other.ndim))
     return True
 

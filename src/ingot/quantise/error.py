@@ -36,7 +36,7 @@ class Noise:
         self._signal = self._noise = self._largest = 0.0
 
     def update(self, exact: Any, actual: Any) -> None:
-        """Add a batch; infinities that are equal do not count, and values of other kinds than numbers never do."""
+        """Add a batch; where the exact one is not finite nothing counts, nor do values of other kinds than numbers."""
         if not isinstance(exact, np.ndarray) or DType.of(exact.dtype) is DType.STRING:
             return
         a, b = exact.astype(np.float64).reshape(-1), np.asarray(actual).astype(np.float64).reshape(-1)

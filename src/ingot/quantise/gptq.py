@@ -10,9 +10,9 @@ import numpy as np
 
 from ingot.dataclass import dataclass
 from ingot.dtypes import Array
+from ingot.ops.quantization.parameters import Parameters, decode, encode
 from ingot.quantise.coding import scale_axis, weight_scales
 from ingot.quantise.options import Options
-from ingot.quantise.parameters import Parameters, decode, encode
 from ingot.quantise.products import Product
 from ingot.quantise.statistics import matrix
 from ingot.quantise.weights import Coded

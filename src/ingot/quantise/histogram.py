@@ -5,9 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from ingot.dtypes import Array
+from ingot.ops.quantization.parameters import SMALLEST_SCALE
 
 HALF = 2048
 """Bins on either side of zero."""
+
+_LEAST = HALF * SMALLEST_SCALE
+"""Numbers below it are zeros: no scale is smaller than a bin of theirs would be."""
 
 
 class Histogram:
@@ -26,13 +30,11 @@ class Histogram:
         low, high = float(x.min()), float(x.max())
         self.low, self.high = min(self.low, low), max(self.high, high)
         reach = max(-low, high)
-        if reach == 0:
+        if reach < _LEAST and self.width == 0:
             self.counts[HALF] += x.size
             return
         if self.width == 0:
-            zeros = self.counts[HALF]
             self.width = float(np.nextafter(reach / HALF, np.inf))
-            self.counts[HALF] = zeros
         while reach >= self.width * HALF:
             self._double()
         steps = np.floor(x.reshape(-1).astype(np.float32) * np.float32(1 / self.width)).astype(np.int32) + HALF

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ingot.dtypes import Array
-from ingot.quantise.parameters import SMALLEST_SCALE, Parameters
+from ingot.ops.quantization.parameters import SMALLEST_SCALE, Parameters
 from ingot.quantise.weights import grouped
 
 _POWER = 0.7

@@ -177,12 +177,16 @@ def _no_integers(node: Node, product: Product) -> str | None:
         return "there is no transposed convolution of integers"
     if product.weight is not None and product.weight_position == 0:
         return "its weight is the first operand"
+    if node.applies("Conv") and product.weight is None and read(node, 2) is not None:
+        return "its weight is computed, and it has a bias"
     if node.applies("Gemm"):
         if node.get("transA", 0):
             return "its first operand is transposed"
         bias = read(node, 2)
         if node.get("beta", 1.0) != 1.0 and bias is not None:
             return "its bias is scaled"
+        if product.weight is None and (node.get("transB", 0) or node.get("alpha", 1.0) != 1.0):
+            return "both operands are computed, and it transposes or scales"
     return None
 
 

@@ -40,21 +40,21 @@ class Samples:
 
     def __iter__(self) -> Iterator[dict[str, Array]]:
         """Checked feeds; InputError with the number of a sample that does not fit, or where there is none."""
+        if self._once and self._folder is None:
+            self._folder = TemporaryDirectory(prefix="ingot-")
         if self._folder is not None:
             yield from self._reread(self._folder.name)
-            return
-        if self._once:
-            self._folder = TemporaryDirectory(prefix="ingot-")
-        number = -1
-        for number, feed in enumerate(self._source):
+        count = self._stored
+        for number, feed in enumerate(self._source, self._stored):  # what is read once goes on where it was left
             feeds = self._checked(number, feed)
             if self._folder is not None:
                 Path(self._folder.name, str(number)).write_bytes(pickle.dumps(feeds))
                 self._stored = number + 1
             yield feeds
-        if number < 0:
+            count = number + 1
+        if not count:
             raise InputError("there is no calibration data", hint="give at least one sample; a hundred are usual")
-        self.count = number + 1
+        self.count = count
 
     def __enter__(self) -> Samples:
         return self

@@ -56,7 +56,7 @@ def scale_channels(prepared: Prepared, value: Value, readers: Sequence[Product],
         assert product.weight is not None
         set_constant(product.node, product.weight_position, scaled)
     nodes = {product.node for product in readers}
-    alone = not value.is_output and set(value.users) == nodes
+    alone = not value.is_output and all(use.node in nodes and use.position == 0 for use in value.uses)
     if not (alone and _into_normalisation(prepared, value, factors)):
         graph: Graph = prepared.model.graph
         inverse = graph.add_initializer(graph.fresh_name(f"{value.name}_smoothing"), (1 / factors).astype(np.float32))

@@ -10,8 +10,8 @@ from ingot.dtypes import Array
 from ingot.ir.model import Model
 from ingot.ir.node import Node
 from ingot.ir.value import Value
+from ingot.ops.quantization.parameters import Parameters, parameters
 from ingot.quantise.options import PRODUCTS, Options
-from ingot.quantise.parameters import Parameters, parameters
 from ingot.quantise.placement import Placement
 from ingot.quantise.products import Product
 from ingot.quantise.weights import Coded

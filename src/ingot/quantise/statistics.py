@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ingot.dtypes import Array
+from ingot.errors import InputError
 from ingot.ir.model import Model
 from ingot.ir.value import Value
 from ingot.quantise.calibrate import Progress, observed
@@ -37,18 +38,30 @@ def matrix(product: Product, array: Array) -> Array:
 
 
 def channel_means(model: Model, products: Sequence[Product], samples: Samples, progress: Progress) -> dict[str, Array]:
-    """The mean of each channel of the activations of products, by name."""
-    axes = {activation(product).name: -1 if is_matrix_product(product) else 1 for product in products}
-    sums: dict[str, Array] = {}
-    counts: dict[str, int] = {}
+    """The mean of each channel of the activations of convolutions and of products of matrices, by their keys."""
+    read = {product.key: (activation(product).name, _channel_axis(product)) for product in products}
+    axes: dict[str, set[int]] = {}
+    for name, axis in read.values():
+        if axis is not None:
+            axes.setdefault(name, set()).add(axis)
+    sums: dict[tuple[str, int | None], Array] = {}
+    counts: dict[tuple[str, int | None], int] = {}
 
     def add(name: str, array: Array) -> None:
-        rows = np.moveaxis(array, axes[name], -1).reshape(-1, array.shape[axes[name]])
-        sums[name] = sums.get(name, 0) + rows.sum(0, dtype=np.float64)
-        counts[name] = counts.get(name, 0) + len(rows)
+        for axis in axes[name]:
+            key, rows = (name, axis), np.moveaxis(array, axis, -1).reshape(-1, array.shape[axis])
+            sums[key] = sums.get(key, 0) + rows.sum(0, dtype=np.float64)
+            counts[key] = counts.get(key, 0) + len(rows)
 
     _each(model, list(axes), samples, progress, add)
-    return {name: sums[name] / max(counts[name], 1) for name in sums}
+    return {product: sums[key] / max(counts[key], 1) for product, key in read.items() if key in sums}
+
+
+def _channel_axis(product: Product) -> int | None:
+    """The axis of an activation whose entries meet different weights; None where there is no such axis alone."""
+    if is_matrix_product(product):
+        return -1
+    return 1 if product.node.applies("Conv") else None
 
 
 def channel_reaches(
@@ -87,6 +100,9 @@ def _each(
     model: Model, names: list[str], samples: Samples, progress: Progress, add: Callable[[str, Array], None]
 ) -> None:
     if names:
-        for values in observed(model, names, samples, progress):
+        for number, values in enumerate(observed(model, names, samples, progress)):
             for name, array in values.items():
+                if not np.isfinite(array).all():
+                    kind = "NaN" if np.isnan(array).any() else "infinite"
+                    raise InputError(f"sample {number}: value '{name}' is {kind} inside of the model")
                 add(name, array)

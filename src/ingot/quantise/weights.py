@@ -8,7 +8,7 @@ import numpy as np
 
 from ingot.dataclass import dataclass
 from ingot.dtypes import Array, DType
-from ingot.quantise.parameters import Parameters, decode, encode, parameters
+from ingot.ops.quantization.parameters import Parameters, decode, encode, parameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def weight_parameters(
     """Scales from the extremes of the whole weight (`axis` None), of each channel, or of blocks along `axis`."""
     groups = grouped(weight, axis, block_size)
     shape = scale_shape(weight.shape, axis, block_size)
-    low, high = (ends.astype(np.float64).reshape(shape) for ends in (groups.min(1), groups.max(1)))
+    low, high = (reach(1, initial=0).astype(np.float64).reshape(shape) for reach in (groups.min, groups.max))
     return parameters(low, high, dtype, symmetric, reduced=reduced)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from ingot.ir.sort import captures
 from ingot.prim.tensor import Call, RandomKey
 from ingot.runtime.direct_calls import DirectCall, direct_call
 from ingot.runtime.guards import GuardFailed, KernelError
+from ingot.runtime.observed_types import OpenResults, TypeNotes, open_results
 from ingot.runtime.plan import Body, Plan, StepObserver
 from ingot.runtime.run import PlanRunner
 from ingot.runtime.segment import Caller
@@ -33,20 +35,23 @@ class BodyRunners:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._prepared: dict[Call, PreparedCall] = {}
+        self._open_results = cache(partial(open_results, plan))
 
     def of(self, call: Call) -> PreparedCall:
         """What all calls of a node share."""
         prepared = self._prepared.get(call)
         if prepared is None:
-            prepared = self._prepared.setdefault(call, PreparedCall(call, self._plan.bodies.get(call)))
+            new = PreparedCall(call, self._plan.bodies.get(call), self._open_results().get(call, ()))
+            prepared = self._prepared.setdefault(call, new)
         return prepared
 
 
 class PreparedCall:
     """A call ready to be made: the values that it reads, in order, and the bodies of its node that have plans."""
 
-    def __init__(self, call: Call, bodies: Sequence[Body | None] | None) -> None:
+    def __init__(self, call: Call, bodies: Sequence[Body | None] | None, open_results: OpenResults) -> None:
         node = call.node
+        self.open_results = open_results
         outer = [value for graph in node.subgraphs for value in dict.fromkeys(captures(graph))]
         self.node = node
         self.reads: list[Value | None] = [*node.inputs, *outer]
@@ -99,14 +104,19 @@ class Calls:
         model: Callable[[], Model],
         frame: Frame,
         observe: StepObserver | None,
+        notes: TypeNotes | None = None,
     ) -> None:
-        """`begin` is how nodes of a model are evaluated, `model` returns it, `frame` is that of the run."""
+        """`begin` is how nodes of a model are evaluated, `model` returns it, `frame` is that of the run.
+
+        `notes` are taken of the results whose rank is unknown.
+        """
         self._begin = begin
         self._model = model
         self._begun: Evaluation | None = None
         self.state = frame.state
         self.words = frame.words
         self.observe = observe
+        self._notes = notes
 
     @property
     def evaluation(self) -> Evaluation:
@@ -121,21 +131,20 @@ class Calls:
             if isinstance(step, RandomKey):
                 return [np.array([self.evaluation.key(None)], np.uint64)]
             prepared = bodies.of(step)
+            results = None
             if prepared.is_compiled and self.observe is None:
                 results = self._run_bodies(prepared, arguments, depth)
-                if results is not None:
-                    return results
-            if not prepared.bodies and self.observe is None:
+            if results is None and not prepared.bodies and self.observe is None:
                 direct = prepared.direct(self.evaluation)
-                if (
-                    direct is not None
-                    and (results := self.evaluation.computed(step.node, direct, arguments)) is not None
-                ):
-                    return results
-            pairs = zip(prepared.reads, arguments, strict=True)
-            values = {value: argument for value, argument in pairs if value is not None}
-            within = _Within(self, prepared, arguments) if prepared.bodies else None
-            return self.evaluation.step(step.node, values, within, depth)
+                results = None if direct is None else self.evaluation.computed(step.node, direct, arguments)
+            if results is None:
+                pairs = zip(prepared.reads, arguments, strict=True)
+                values = {value: argument for value, argument in pairs if value is not None}
+                within = _Within(self, prepared, arguments) if prepared.bodies else None
+                results = self.evaluation.step(step.node, values, within, depth)
+            if prepared.open_results and self._notes is not None:
+                self._notes.note(prepared.open_results, results)
+            return results
 
         return call
 

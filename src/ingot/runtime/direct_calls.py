@@ -22,6 +22,8 @@ class DirectCall:
     compute: Callable[[Sequence[Any]], Any]
     inputs: int
     several: bool
+    is_lookup: bool = False
+    """Whether it is a lookup in a table of strings, which needs no limit and computes with no numbers."""
 
     def results(self, arguments: list[Any]) -> Sequence[Any]:
         """The results of the node for so many arguments as it has inputs."""

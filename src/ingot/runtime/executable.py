@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ingot.prim.tensor import Call, Tensor
+from ingot.runtime.assumptions import Assumptions
 from ingot.runtime.body import BodyRunners, Calls
 from ingot.runtime.direct_calls import DirectCall
 from ingot.runtime.fast_path import FastPath, key_of_feeds
 from ingot.runtime.guards import GuardFailed, KernelError
+from ingot.runtime.observed_types import ObservedTypes, TypeNotes
 from ingot.runtime.plan import Plan, StepObserver
 from ingot.runtime.recent import remember
 from ingot.runtime.results import owned
@@ -35,8 +37,12 @@ class Executable:
         outputs: Sequence[Tensor],
         calls: Callable[[], Model],
         most_bytes: int,
+        assumptions: Assumptions | None = None,
     ) -> None:
-        """`calls` gives the model that the nodes of calls belong to; a run may take `most_bytes`."""
+        """`calls` gives the model that the nodes of calls belong to; a run may take `most_bytes`.
+
+        `assumptions` are what the plan was compiled with.
+        """
         self.plan = plan
         self.outputs = tuple(outputs)
         self.calls = calls
@@ -46,6 +52,9 @@ class Executable:
         self._runner: PlanRunner | None = None
         self._names = tuple(plan.inputs)
         self._ran: dict[tuple[Any, ...], None] = {}
+        self.assumptions = assumptions or Assumptions()
+        self.observed_types: ObservedTypes = {}
+        """The types that results of calls had in the last run that was not on a fast path, of those of unknown rank."""
 
     def run(
         self,
@@ -62,16 +71,17 @@ class Executable:
         inputs = [feeds.get(name) for name in self.plan.inputs]
         runner = self.runner
         with runner.running(interrupt) as frame:
-            calls = Calls(evaluation, self.calls, frame, observe)
+            notes = TypeNotes()
+            calls = Calls(evaluation, self.calls, frame, observe, notes)
             results = runner.run(frame, inputs, calls.caller(self._bodies), observe, self._limit)
-            binding = frame.first.binding
         if results is None:
             raise KernelError
+        self.observed_types = notes.types
 
         def direct(call: Call) -> DirectCall | None:
             return self._bodies.of(call).direct(calls.evaluation)
 
-        if not self.fast_path.learn(runner, feeds, binding, self._limit.left, direct):
+        if not self.fast_path.learn(runner, feeds, self._limit.left, direct):
             key = self._key(feeds)
             if key is not None:
                 remember(self._ran, key, None, _MOST_KEYS)

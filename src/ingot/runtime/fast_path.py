@@ -1,6 +1,7 @@
-"""The fast path: for inputs of types and sizes that ran before, a frame is ready, and nothing is left to check.
+"""The fast path: for inputs of types and sizes that ran before, a plan is ready, and nothing is left to check.
 
-A plan of one segment is only started; for one of several, see `ready_plan`.
+The native run of the last inputs is tried first (`native_run.py`): it finds out by itself whether these are like them.
+Others are looked up by their types and sizes.
 """
 
 from __future__ import annotations
@@ -10,57 +11,70 @@ from typing import Any
 
 import numpy as np
 
-from ingot.dataclass import dataclass
 from ingot.dtypes import DType
 from ingot.prim.tensor import Call
-from ingot.runtime.address import address_of
-from ingot.runtime.bind import Binding
 from ingot.runtime.direct_calls import DirectCall, direct_calls
 from ingot.runtime.feeds import strings_of
-from ingot.runtime.frame import Frame, fresh_array
-from ingot.runtime.interrupt import Interrupt, Interrupted
-from ingot.runtime.lookup import Lookup, lookup_of
+from ingot.runtime.frame import Frame
+from ingot.runtime.interrupt import Interrupt
 from ingot.runtime.plan import Plan
 from ingot.runtime.ready_plan import ReadyPlan
 from ingot.runtime.recent import remember
 from ingot.runtime.run import PlanRunner
-from ingot.runtime.thread_pool import Job, thread_pool
 
 _MOST_READY = 32
 """Types and sizes of inputs that are remembered."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ready:
-    """What a run on the fast path needs: the slots of inputs, the results to allocate, and the order of outputs.
-
-    A lookup appends to the results the elements of its table that one of them is the indices of.
-    """
-
-    runner: PlanRunner
-    binding: Binding
-    inputs: tuple[int, ...]
-    results: tuple[tuple[int, tuple[int, ...], Any], ...]
-    lookups: tuple[tuple[Lookup, int], ...]
-    outputs: tuple[int, ...]
-
-
 class FastPath:
-    """The fast path of a plan: the inputs that it has a frame ready for, by their shapes and types."""
+    """The fast path of a plan: what is ready, by the shapes and types of inputs."""
 
     def __init__(self, plan: Plan) -> None:
         self._names = tuple(plan.inputs)
         self._are_numbers = all(tensor.dtype is not DType.UNDEFINED for tensor in plan.inputs.values())
         """Whether all inputs are tensors of numbers: no strings, and no sequences."""
-        self._ready: dict[tuple[Any, ...], Ready | ReadyPlan] = {}
+        self._ready: dict[tuple[Any, ...], ReadyPlan] = {}
+        self._runner: PlanRunner | None = None
 
     def run(self, feeds: Mapping[str, Any], interrupt: Interrupt | None = None, seed: int = 0) -> list[Any] | None:
         """The outputs for a seed of random numbers; None if this is no fast path.
 
         That is so for other sizes, other types, and an error that a kernel met.
+
         Interrupted where `interrupt` ends the run.
         """
-        if not self._ready or len(feeds) != len(self._names):
+        runner = self._runner
+        if runner is None:
+            return None
+        frame = runner.frame()
+        frame.seed = seed
+        if interrupt is not None:
+            interrupt.attach(frame.state)
+        results = None
+        try:
+            native = frame.native
+            returned = None if native is None else native(feeds)
+            if returned is None:
+                results = self._looked_up(frame, feeds, interrupt)
+            elif returned is False:
+                results = frame.active.run_otherwise(frame, feeds, interrupt)
+            elif frame.active.is_whole:
+                results = returned
+            else:
+                results = frame.active.finish(frame, feeds, returned, interrupt)
+        finally:
+            if interrupt is not None:
+                interrupt.detach(frame.state)
+            if results is None or interrupt is not None:
+                frame.words[0] = frame.words[1] = 0
+            runner.frames.append(frame)
+        if interrupt is not None:
+            interrupt.check()
+        return results
+
+    def _looked_up(self, frame: Frame, feeds: Mapping[str, Any], interrupt: Interrupt | None) -> list[Any] | None:
+        """The outputs for feeds that are unlike the last ones, or for which there is no native run."""
+        if len(feeds) != len(self._names):
             return None
         key: list[Any] = []
         arrays: list[Any] = []
@@ -81,48 +95,16 @@ class FastPath:
             key += (array.shape, array.dtype)
             arrays.append(array)
         ready = self._ready.get(tuple(key))
-        if ready is None:
-            return None
-        if isinstance(ready, ReadyPlan):
-            return ready.run(arrays, interrupt, seed)
-        frame = ready.runner.frame()
-        segment = frame.first
-        if segment.binding is not ready.binding:
-            segment.install(ready.binding)
-        slots = frame.slots
-        for slot, array in zip(ready.inputs, arrays, strict=True):
-            slots[slot] = address_of(array)
-        results: list[Any] = []
-        for slot, shape, dtype in ready.results:
-            result = fresh_array(shape, dtype)
-            slots[slot] = address_of(result)
-            results.append(result)
-        assert segment.job is not None
-        if interrupt is None:
-            thread_pool().start(segment.job)
-        else:
-            _start(ready.runner, frame, segment.job, interrupt)
-        if frame.words[0]:
-            frame.words[0] = 0
-            ready.runner.frames.append(frame)
-            return None
-        ready.runner.frames.append(frame)
-        if ready.lookups:
-            try:
-                results += [lookup.read(results[index]) for lookup, index in ready.lookups]
-            except IndexError:
-                return None
-        return [results[index] for index in ready.outputs]
+        return None if ready is None else ready.run(frame, dict(zip(self._names, arrays, strict=True)), interrupt)
 
     def learn(
         self,
         runner: PlanRunner,
         feeds: Mapping[str, Any],
-        binding: Binding | None,
         most_bytes: int,
         direct: Callable[[Call], DirectCall | None],
     ) -> bool:
-        """Remember the binding that inputs ran with, if the plan has a fast path; whether it has.
+        """Have the plan ready for inputs like those that ran, if it has a fast path; whether it has.
 
         A run may take `most_bytes`; `direct` is what computes the node of a call.
         """
@@ -132,24 +114,11 @@ class FastPath:
         key = key_of_feeds(arrays)
         if key is None:
             return False
-        lookups = _lookups(runner)
-        if lookups is None:
-            several = self._ready.get(key) or _several(runner, arrays, most_bytes, direct)
-            if several is not None:
-                remember(self._ready, key, several, _MOST_READY)
-            return several is not None
-        if binding is None or not self._are_numbers:
+        ready = self._ready.get(key) or _ready(runner, arrays, most_bytes, direct)
+        if ready is None:
             return False
-        plan, segment = runner.plan, runner.segments[0]
-        unread = len(plan.template) - 1  # the last slot is nobody's
-        inputs = tuple(plan.placed.get(plan.inputs[name], unread) for name in self._names)
-        shapes = zip(segment.results, binding.shapes, strict=True)
-        results = tuple((slot, shape, dtype) for (_, slot, dtype), shape in shapes)
-        numbers = [number for number, _, _ in segment.results]
-        tables = tuple((lookup, numbers.index(lookup.index)) for lookup in lookups)
-        numbers += [lookup.result for lookup in lookups]
-        outputs = tuple(numbers.index(number) for number in runner.outputs)
-        remember(self._ready, key, Ready(runner, binding, inputs, results, tables, outputs), _MOST_READY)
+        remember(self._ready, key, ready, _MOST_READY)
+        self._runner = ready.runner
         return True
 
 
@@ -177,51 +146,12 @@ def _key_of_sequence(feed: Any) -> tuple[Any, ...] | None:
     return tuple((item.shape, item.dtype) for item in feed)
 
 
-def _several(
+def _ready(
     runner: PlanRunner, inputs: Sequence[Any], most_bytes: int, direct: Callable[[Call], DirectCall | None]
 ) -> ReadyPlan | None:
-    """The fast path of a plan of several segments; None if it has none."""
+    """A plan ready for inputs like these; None if it has no fast path: on a device, or with calls that need more."""
     plan = runner.plan
-    if plan.device is not None or any(tensor not in plan.placed and tensor.shape for tensor in plan.inputs.values()):
+    if plan.device is not None:
         return None
     calls = direct_calls(plan, direct)
     return None if calls is None else ReadyPlan(runner, inputs, calls, most_bytes)
-
-
-def _lookups(runner: PlanRunner) -> list[Lookup] | None:
-    """The lookups behind the kernels of a plan, where these and nothing else compute all outputs, each once.
-
-    None if there is more than one segment of kernels, a copy, or another call.
-    """
-    segments, plan = runner.segments, runner.plan
-    if plan.device is not None or not segments or not segments[0].binder.words:
-        return None
-    if any(tensor not in plan.placed and tensor.shape for tensor in plan.inputs.values()):
-        return None
-    numbers = {number for number, _, _ in segments[0].results}
-    lookups: list[Lookup] = []
-    for segment in segments:
-        if segment is not segments[0] and (segment.binder.words or segment.results):
-            return None
-        if segment.call is not None:
-            lookup = lookup_of(runner, segment)
-            if lookup is None or lookup.index not in numbers:
-                return None
-            lookups.append(lookup)
-    computed = numbers.union(lookup.result for lookup in lookups)
-    are_all = len(set(runner.outputs)) == len(runner.outputs) and computed.issuperset(runner.outputs)
-    return lookups if are_all else None
-
-
-def _start(runner: PlanRunner, frame: Frame, job: Job, interrupt: Interrupt) -> None:
-    interrupt.attach(frame.state)
-    try:
-        thread_pool().start(job)
-    finally:
-        interrupt.detach(frame.state)
-    try:
-        interrupt.check()
-    except Interrupted:
-        frame.words[0] = frame.words[1] = 0
-        runner.frames.append(frame)
-        raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from ingot.runtime.provider import DeviceMemory
 from ingot.runtime.recent import remember
 from ingot.runtime.segment import PreparedSegment
 from ingot.runtime.thread_pool import Job
+
+NativeFunction: TypeAlias = Callable[[Any], list[Any] | Literal[False] | None]
+"""A native run, from feeds to outputs; None for other feeds, False where the run ended without results."""
 
 _STATE_WORDS = 16
 
@@ -147,10 +150,28 @@ class Frame:
 
     The first word of the state is set by kernels that met an error, the second, by anybody, to stop them. `values` and
     `sizes` are what is known before the inputs are: constants, captured values, and the named sizes of both.
-    `trips` are the jobs of a loop whose body the plan is (`runtime/trips.py`).
+    `trips` are the jobs of a loop whose body the plan is (`runtime/trips.py`). `native` is the native run that it is
+    ready for, of the plan that is `active` in it; `native_runs` are all of them (`runtime/native_prefix.py`).
+    `seed` is that of the random numbers of a run on the fast path.
     """
 
-    __slots__ = ("_state_block", "first", "segments", "sizes", "slots", "state", "table", "trips", "values", "words")
+    __slots__ = (
+        "_state_block",
+        "active",
+        "first",
+        "native",
+        "native_runs",
+        "prepared",
+        "seed",
+        "segments",
+        "sizes",
+        "slots",
+        "state",
+        "table",
+        "trips",
+        "values",
+        "words",
+    )
 
     def __init__(self, plan: Plan, segments: Sequence[PreparedSegment]) -> None:
         self.table = plan.template.copy()
@@ -166,6 +187,11 @@ class Frame:
         self.values: list[Any] = []
         self.sizes: dict[str, int] = {}
         self.trips: dict[Any, Any] = {}
+        self.native: NativeFunction | None = None
+        self.active: Any = None
+        self.prepared: Any = None
+        self.native_runs: dict[Any, Any] = {}
+        self.seed = 0
 
     def share(self, state: Array) -> None:
         """Use the state of another frame, whose run this one is part of."""

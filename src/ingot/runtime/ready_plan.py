@@ -1,6 +1,7 @@
-"""A plan of several segments on the fast path: what does not change between runs with inputs of the same shapes.
+"""A plan on the fast path: what does not change between runs with inputs of the same shapes.
 
-Segments whose sizes follow from those of the inputs are bound once; others, after a call or computed sizes, in each
+Its stages up to the first call are one native run (`native_prefix.py`), unless the sizes that kernels compute keep
+changing. All others are run one by one: those whose sizes follow from the inputs are bound once, the others in each
 run. Calls are direct: without the bookkeeping of an evaluation.
 """
 
@@ -11,29 +12,29 @@ from typing import Any
 
 import numpy as np
 
-from ingot.dataclass import dataclass
 from ingot.dtypes import Array
 from ingot.errors import IngotError
 from ingot.ops.generator.keys import key_array
 from ingot.ops.limit import ALLOWED
-from ingot.prim.tensor import Call, RandomKey
+from ingot.prim.tensor import Call
 from ingot.runtime import float_errors
 from ingot.runtime.address import address_of
-from ingot.runtime.bind import Binding
 from ingot.runtime.direct_calls import DirectCall
-from ingot.runtime.entry import Entry
-from ingot.runtime.frame import Frame, fresh_array
+from ingot.runtime.frame import Frame, NativeFunction, fresh_array
 from ingot.runtime.guards import GuardFailed
 from ingot.runtime.interrupt import Interrupt, Interrupted
-from ingot.runtime.lookup import lookup_of
+from ingot.runtime.native_prefix import Readings, native_prefix
+from ingot.runtime.recent import remember
 from ingot.runtime.results import owned
 from ingot.runtime.run import PlanRunner
-from ingot.runtime.segment import PreparedSegment
+from ingot.runtime.stage import Stage, stages
 from ingot.runtime.thread_pool import thread_pool
 
 _MOST_FAILURES = 8
 """Runs that may have to be made in full, and twice, before all are."""
 
+_MOST_READINGS = 64
+"""Beginnings of what runs read that are remembered."""
 
 _STRING_BYTES = 128
 """More bytes than a string takes besides its characters, which take at most four each."""
@@ -43,23 +44,6 @@ class _Failure(Exception):
     """The run has to be made in full, which says what is wrong, if anything."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Stage:
-    """A segment: its binding, if it follows from the inputs, and the call after it, if it is one."""
-
-    place: int
-    prepared: PreparedSegment
-    has_steps: bool
-    binding: Binding | None
-    call: DirectCall | None
-    arguments: tuple[int, ...]
-    """The numbers of the arguments of the call; -1 for one that is omitted, whose value is None."""
-    results: tuple[tuple[Entry, int], ...]
-    """The results of the call that are placed, with their numbers among all of them."""
-    passed_on: tuple[tuple[int, int], ...]
-    """The numbers of the values of others, which no kernel reads."""
-
-
 class ReadyPlan:
     """A plan ready for inputs of certain shapes."""
 
@@ -67,118 +51,186 @@ class ReadyPlan:
         self, runner: PlanRunner, inputs: Sequence[Any], calls: Mapping[Call, DirectCall], most_bytes: int
     ) -> None:
         """`inputs` are those of a run that succeeded; a run may take `most_bytes`."""
-        self._runner = runner
+        self.runner = runner
         self._most_bytes = most_bytes
-        self._has_calls = bool(calls)
         self._failures = 0
         plan = runner.plan
+        self._names = tuple(plan.inputs)
         used = {slot for segment in plan.segments for step in segment.steps for slot in step.slots}
         placed = [plan.placed.get(tensor) for tensor in plan.inputs.values()]
         self._slots = [(place, slot) for place, slot in enumerate(placed) if slot is not None and slot in used]
         self._sizes = runner.sizes_of(inputs)
-        stages = []
-        for place, prepared in enumerate(runner.segments):
-            names, step = prepared.binder.segment.names, prepared.call
-            binding = prepared.binder.bind(self._sizes) if set(names) <= self._sizes.keys() else None
-            has_steps = bool(prepared.steps or prepared.results or prepared.binder.segment.guards)
-            if not has_steps and step is None:
-                continue
-            call = _direct(runner, prepared, calls[step]) if isinstance(step, Call) else None
-            numbers = prepared.argument_numbers if call is None else prepared.argument_numbers[: call.inputs]
-            results = tuple((entry, index) for entry, index in prepared.indexed_entries if entry.is_placed)
-            others = tuple((entry.number, index) for entry, index in prepared.indexed_entries if not entry.is_placed)
-            arguments = tuple(-1 if number is None else number for number in numbers)
-            stages.append(_Stage(place, prepared, has_steps, binding, call, arguments, results, others))
-        self._stages = tuple(stages)
+        self._stages = tuple(stages(runner, self._sizes, calls))
+        self._has_functions = any(stage.call is not None and not stage.call.is_lookup for stage in self._stages)
         fresh = {number for segment in runner.segments for number, _, _ in segment.results}
         is_once = len(set(runner.outputs)) == len(runner.outputs)
         self._is_own = is_once and all(number in fresh for number in runner.outputs)
+        self._prefix = native_prefix(runner, inputs, self._sizes, self._stages)
+        self.is_whole = self._prefix is not None and self._prefix.is_whole
+        """Whether a native run gives the outputs: there is no call."""
+        self._following: dict[Readings, Readings] = {}
+        """All that a run read by what it read first, of the latest runs."""
+        self._expected: Readings | None = None
+        """What the next run is taken to read; None if that may be anything."""
+        if self._prefix is not None and not self._prefix.reading_count:
+            self._expected = ()
 
-    def run(self, inputs: list[Any], interrupt: Interrupt | None, seed: int) -> list[Any] | None:
-        """The outputs for a seed of random numbers; None if the run has to be made in full.
+    def run(self, frame: Frame, feeds: Mapping[str, Any], interrupt: Interrupt | None) -> list[Any] | None:
+        """The outputs for feeds, which are contiguous; None if the run has to be made in full."""
+        return self._run(frame, feeds, self._expected, interrupt)
 
-        Interrupted where `interrupt` ends the run.
-        """
+    def run_otherwise(self, frame: Frame, feeds: Mapping[str, Any], interrupt: Interrupt | None) -> list[Any] | None:
+        """The same after a native run, in a frame in which this plan is active, that ended without results."""
+        return self._run(frame, feeds, self._read_instead(frame, feeds), interrupt)
+
+    def _run(
+        self, frame: Frame, feeds: Mapping[str, Any], expected: Readings | None, interrupt: Interrupt | None
+    ) -> list[Any] | None:
+        """The outputs, natively as long as something is expected to be read."""
         if self._failures > _MOST_FAILURES:
             return None
-        runner = self._runner
-        frame = runner.frame()
-        if interrupt is not None:
-            interrupt.attach(frame.state)
+        while expected is not None and (native := self._activate(frame, expected)) is not None:
+            results = native(feeds)
+            if results:
+                return results if self.is_whole else self.finish(frame, feeds, results, interrupt)
+            expected = self._read_instead(frame, feeds) if results is False else None
+        frame.native = frame.active = None
+        if frame.words[0] or frame.words[1]:
+            return None
+        slots, inputs = frame.slots, [feeds[name] for name in self._names]
+        for place, slot in self._slots:
+            slots[slot] = address_of(inputs[place])
+        values = [*inputs, *frame.values[len(inputs) :], None]
+        return self._guarded(_Run(frame, inputs, values, self._sizes.copy(), interrupt), 0)
+
+    def _activate(self, frame: Frame, expected: Readings) -> NativeFunction | None:
+        """Have a frame ready for a native run that reads these numbers, and return it; None if there is none."""
+        assert self._prefix is not None
+        frame.native = frame.active = None
+        prepared = self._prefix.activate(frame, expected, self._most_bytes)
+        if prepared is None or prepared.run is None:
+            return None
+        frame.native, frame.active, frame.prepared = prepared.run.function, self, prepared
+        self._expected = expected
+        return frame.native
+
+    def _read_instead(self, frame: Frame, feeds: Mapping[str, Any]) -> Readings | None:
+        """What a run reads whose native run has just ended without results; None if none before began like it."""
+        assert self._prefix is not None
+        begin = None if frame.words[0] or frame.words[1] else self._prefix.read_instead(frame.prepared, feeds)
+        return None if begin is None else self._following.get(begin)
+
+    def finish(
+        self, frame: Frame, feeds: Mapping[str, Any], results: list[Any], interrupt: Interrupt | None
+    ) -> list[Any] | None:
+        """The outputs, from the results of a native run in a frame in which this plan is active."""
+        prefix, prepared = self._prefix, frame.prepared
+        assert prefix is not None
+        inputs = [feeds[name] for name in self._names]
+        values = [*inputs, *frame.values[len(inputs) :], None]
+        for number, array in zip(prefix.returned, results, strict=True):
+            values[number] = array
+        run = _Run(frame, inputs, values, dict(prepared.sizes), interrupt, prepared.needed)
+        return self._guarded(run, prefix.end, has_begun=True)
+
+    def _guarded(self, run: _Run, first: int, has_begun: bool = False) -> list[Any] | None:
+        """The outputs, from a stage on; None if the run has to be made in full. Interrupted where it has to end.
+
+        Where it `has_begun`, the kernels of the stage ran.
+        """
         allowed = before = None
-        if self._has_calls:
+        if self._has_functions:
             allowed, before = ALLOWED.set(self._most_bytes), float_errors.ignore()
         try:
-            results = self._results(frame, inputs, interrupt, seed)
+            results = self._results(run, first, has_begun)
         except Interrupted:
             raise
         except (_Failure, GuardFailed, IndexError, IngotError, MemoryError, RecursionError):
-            results = None
-            self._failures += 1
+            self._failures += not run.frame.words[1]  # it was not stopped
+            return None
         finally:
             if allowed is not None and before is not None:
                 float_errors.restore(before)
                 ALLOWED.reset(allowed)
-            if interrupt is not None:
-                interrupt.detach(frame.state)
-            frame.words[0] = frame.words[1] = 0
-            runner.frames.append(frame)
-        if interrupt is not None:
-            interrupt.check()
-        if results is None or self._is_own or _are_own(results, inputs):
-            return results
-        return owned(results, inputs)
+        return results if self._is_own or _are_own(results, run.inputs) else owned(results, run.inputs)
 
-    def _results(self, frame: Frame, inputs: list[Any], interrupt: Interrupt | None, seed: int) -> list[Any]:
-        slots, words, segments, start = frame.slots, frame.words, frame.segments, thread_pool().start
-        values = [*inputs, *frame.values[len(inputs) :], None]
-        for place, slot in self._slots:
-            slots[slot] = address_of(inputs[place])
-        sizes, held, drawn = self._sizes.copy(), 0, 0
-        for stage in self._stages:
-            prepared = stage.prepared
-            if stage.has_steps:
-                segment = segments[stage.place]
-                binding = stage.binding or prepared.binder.bind(sizes)
-                held += binding.needed
-                if held > self._most_bytes:
-                    raise _Failure
-                if binding is not segment.binding:
-                    segment.install(binding)
-                for (number, slot, dtype), shape in zip(prepared.results, binding.shapes, strict=True):
-                    array = values[number] = fresh_array(shape, dtype)
-                    slots[slot] = address_of(array)
-                if segment.job is not None:
-                    start(segment.job)
-                    if words[0] or words[1]:
-                        raise _Failure
+    def _results(self, run: _Run, first: int, has_begun: bool) -> list[Any]:
+        values, sizes, slots, interrupt = run.values, run.sizes, run.frame.slots, run.interrupt
+        readings: list[tuple[int, ...]] = []
+        for stage in self._stages[first:]:
+            if stage.has_steps and not has_begun:
+                self._start(run, stage)
+            has_begun = False
             call = stage.call
             if call is not None:
                 if interrupt is not None:
                     interrupt.check()
                 results = call.results([values[number] for number in stage.arguments])
                 for result in results:
-                    held += _bytes(result)
+                    run.held += _bytes(result)
                 for number, index in stage.passed_on:
                     values[number] = results[index]
                 if stage.results:
                     for entry, index in stage.results:
                         entry.admit(results[index], values, sizes, slots)
-                    prepared.check(values, sizes)
-            elif isinstance(prepared.call, RandomKey):
-                drawn += 1
-                prepared.admit([key_array(seed, drawn)], values, sizes, slots)
-            elif prepared.call is not None:
-                prepared.read(values, sizes)
-        if held > self._most_bytes:
+                    stage.prepared.check(values, sizes)
+            elif stage.draws:
+                run.drawn += 1
+                stage.prepared.admit([key_array(run.frame.seed, run.drawn)], values, sizes, slots)
+            elif stage.reads:
+                readings.append(stage.prepared.read(values, sizes))
+        if run.held > self._most_bytes:
             raise _Failure
-        return [values[number] for number in self._runner.outputs]
+        if not first and self._prefix is not None:
+            self._note(tuple(readings[: self._prefix.reading_count]))
+        return [values[number] for number in self.runner.outputs]
+
+    def _note(self, readings: Readings) -> None:
+        """Expect the same of the next run, if it was read before, and remember it for runs that begin like this one."""
+        self._expected = readings if readings in self._following or not readings else None
+        for count in range(1, len(readings) + 1):
+            remember(self._following, readings[:count], readings, _MOST_READINGS)
+
+    def _start(self, run: _Run, stage: Stage) -> None:
+        """Run the kernels of a stage."""
+        frame, prepared = run.frame, stage.prepared
+        segment = frame.segments[stage.place]
+        binding = stage.binding or prepared.binder.bind(run.sizes)
+        run.held += binding.needed
+        if run.held > self._most_bytes:
+            raise _Failure
+        if binding is not segment.binding:
+            segment.install(binding)
+        for (number, slot, dtype), shape in zip(prepared.results, binding.shapes, strict=True):
+            array = run.values[number] = fresh_array(shape, dtype)
+            frame.slots[slot] = address_of(array)
+        if segment.job is not None:
+            thread_pool().start(segment.job)
+            if frame.words[0] or frame.words[1]:
+                raise _Failure
 
 
-def _direct(runner: PlanRunner, prepared: PreparedSegment, call: DirectCall) -> DirectCall:
-    """A call, as a lookup where it is one."""
-    lookup = lookup_of(runner, prepared)
-    return call if lookup is None else DirectCall(lambda values: lookup.read(values[1]), 2, False)
+class _Run:
+    """A run in progress: the values and sizes known by now, and the bytes that they take."""
+
+    __slots__ = ("drawn", "frame", "held", "inputs", "interrupt", "sizes", "values")
+
+    def __init__(
+        self,
+        frame: Frame,
+        inputs: list[Any],
+        values: list[Any],
+        sizes: dict[str, int],
+        interrupt: Interrupt | None,
+        held: int = 0,
+    ) -> None:
+        self.frame = frame
+        self.inputs = inputs
+        self.values = values
+        self.sizes = sizes
+        self.interrupt = interrupt
+        self.held = held
+        self.drawn = 0
 
 
 def _bytes(result: Any) -> int:
@@ -189,7 +241,7 @@ def _bytes(result: Any) -> int:
         return 0
     if type(result) is not list:
         raise _Failure
-    return sum([_bytes(item) for item in result if type(item) is not dict])
+    return sum(_bytes(item) for item in result if not isinstance(item, dict))
 
 
 def _most_bytes(strings: Array) -> int:

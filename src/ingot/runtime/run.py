@@ -103,6 +103,7 @@ class PlanRunner:
     def running(self, interrupt: Interrupt | None) -> Iterator[Frame]:
         """A frame for one run, whose kernels stop where `interrupt` ends it; Interrupted after that."""
         frame = self.frame()
+        frame.native = frame.active = None  # this run binds its segments anew
         if interrupt is not None:
             interrupt.attach(frame.state)
         try:
@@ -171,14 +172,16 @@ class PlanRunner:
             if device is not None:
                 _upload(device, prepared, values, slots)
             if segment.job is not None:
-                if observe is None and device is None:
-                    start(segment.job)
-                elif observe is None and device is not None:
-                    segment.begin(device, start)
-                elif observe is not None:
-                    self._observed(segment, frame, sizes, observe)
-                if device is not None:
-                    device.finish()
+                try:
+                    if observe is None and device is None:
+                        start(segment.job)
+                    elif observe is None and device is not None:
+                        segment.begin(device, start)
+                    elif observe is not None:
+                        self._observed(segment, frame, sizes, observe)
+                finally:
+                    if device is not None:  # whatever was raised: the frame is another run's next
+                        device.finish()
                 if words[0] or words[1]:
                     return None
             if device is not None:

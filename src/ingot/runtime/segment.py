@@ -74,14 +74,20 @@ class PreparedSegment:
         for check in self._checks:
             check.require(values, sizes)
 
-    def read(self, values: list[Any], sizes: dict[str, int]) -> None:
-        """Note the elements of a tensor as sizes."""
+    @property
+    def size_names(self) -> list[str]:
+        """The names of the sizes that are read."""
+        return self._sizes
+
+    def read(self, values: list[Any], sizes: dict[str, int]) -> tuple[int, ...]:
+        """Note the elements of a tensor as sizes, and return them."""
         (number,) = self._arguments
         assert number is not None
         elements = values[number].tolist()
         sizes.update(zip(self._sizes, elements, strict=True))
         if elements and min(elements) < 0:
             raise GuardFailed((), sizes, f"a size that a run computes is {min(elements)}")
+        return tuple(elements)
 
 
 class StepTable:

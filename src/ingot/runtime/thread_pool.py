@@ -178,6 +178,8 @@ class Native:
         self.lead: Callable[[int], None] = on_job(code.entries[JobEntry.LEAD])
         self.serve: Callable[[int, int], None] = on_job_and_thread(code.entries[JobEntry.SERVE])
         self.dismiss: Callable[[int], None] = on_job(code.entries[JobEntry.DISMISS])
+        self.run = code.entries[JobEntry.RUN]
+        """The address of a function that is no function of C's: see `native_run`."""
 
 
 THREAD_POOL = "thread pool"
@@ -250,6 +252,11 @@ def _compiled() -> Code:
 @cache
 def _native() -> Native:
     return Native(_compiled())
+
+
+def native_run_address() -> int:
+    """The address of the function for native runs, which is never freed."""
+    return _native().run
 
 
 _POOL: list[ThreadPool] = []

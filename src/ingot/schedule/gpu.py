@@ -68,6 +68,7 @@ def gpu_limits() -> FusionLimits:
         inlined=_INLINED,
         few_rows=_FEW_ROWS,
         long_row=_LONG_ROW,
+        reads_codes=False,
     )
 
 

@@ -14,6 +14,9 @@ from ingot.schedule.turn import Turned
 _MOST = 4
 """Neighbours that are interleaved: each takes a vector, and a permutation for each of the others."""
 
+_WORD = 4
+"""Bytes of an element that a vector has at least, where an axis is short: narrower ones fill a part of it."""
+
 
 def interleaved(nest: Nest, target: Target) -> Turned | None:
     """A nest whose innermost axis is short, in vectors along the axis beside it; None for any other."""
@@ -26,7 +29,7 @@ def interleaved(nest: Nest, target: Target) -> Turned | None:
     if place is None or not isinstance(place.extent, int) or not 1 < place.extent <= _MOST:
         return None
     along = next((row for row in nest.rows if row is not place and store.index.factor(row) == place.extent), None)
-    lanes = target.lanes(store.buffer.dtype.numpy.itemsize)
+    lanes = target.lanes(max(_WORD, store.buffer.dtype.numpy.itemsize))
     if along is None or lanes == 1 or (isinstance(along.extent, int) and along.extent < lanes):
         return None
     if any(isinstance(part, Load) and not _is_contiguous(part, along) for part in parts([store.value])):
@@ -36,9 +39,15 @@ def interleaved(nest: Nest, target: Target) -> Turned | None:
 
 
 def _is_contiguous(load: Load, along: Var) -> bool:
-    """Whether what is read lies contiguous along an axis, or a few elements apart, or is the same."""
-    if load.where or any(not isinstance(term, Var) and _depends(term, along) for term, _ in load.index.terms):
+    """Whether what is read lies contiguous along an axis, or a few elements apart, or is the same.
+
+    Where some of it is not read, as in padding, it lies contiguous: the lanes of a vector are masked.
+    """
+    places = [load.index, *(condition.index for condition in load.where)]
+    if any(not isinstance(term, Var) and _depends(term, along) for place in places for term, _ in place.terms):
         return False
+    if load.where:
+        return load.index.factor(along) == 1
     factor = load.index.factor(along)
     return isinstance(factor, int) and 0 <= factor <= LANES_APART
 

@@ -11,6 +11,7 @@ from ingot.schedule.blocked_sums import in_blocks
 from ingot.schedule.interleave import interleaved
 from ingot.schedule.interleave_chains import interleave_chains
 from ingot.schedule.jam import jam_of
+from ingot.schedule.repeat import repeated
 from ingot.schedule.reuse_costly import reuse_costly
 from ingot.schedule.target import Target
 from ingot.schedule.turn import turned
@@ -43,7 +44,7 @@ _OFTEN = 4
 def schedule_nest(nest: Nest, target: Target) -> tuple[Statement, ...]:
     """The loops of a nest: the rows parallel, and the axis along which most is contiguous vectorised."""
     nest = collapse(nest)
-    blocks = turned(nest, target) or interleaved(nest, target)
+    blocks = turned(nest, target) or interleaved(nest, target) or repeated(nest, target)
     if blocks is not None:
         return _shared(blocks.rows, blocks.statements)
     across, gain = contiguous_axis(nest.rows, nest.stages)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ingot import builder
 from ingot.dtypes import DType
 from ingot.ir.attribute import Attribute, AttributeKind
 from ingot.ir.graph import Graph
@@ -27,22 +28,15 @@ from ingot.source.variables import Variables, identifier, is_identifier
 from ingot.source.weights import Weights
 
 _RESERVED = frozenset(
-    {
-        "Attribute",
-        "AttributeKind",
-        "DType",
-        "Function",
-        "Graph",
-        "Model",
-        "Node",
-        "Path",
-        "SparseTensor",
-        "Tensor",
-        "Var",
-    }
-    | {"annotate", "build", "function", "inserting", "json", "make_model", "ml_dtypes", "np", "op", "save", "subgraph"}
-    | {"sys", "weights", "VALUE_TYPES", "i", "j", "k", "place"}
+    {*builder.__all__, "build", "save"}
+    | {"Attribute", "AttributeKind", "DType", "Function", "Graph", "Model", "Node", "SparseTensor", "Tensor"}
+    | {"MapType", "OptionalType", "SequenceType", "SparseTensorType", "TensorType", "OpaqueType", "TrainingInfo"}
+    | {"DeviceConfiguration", "NodeConfiguration", "ShardedDim", "Sharding", "SimpleSharding", "TensorAnnotation"}
+    | {"Path", "from_param", "json", "make_model", "ml_dtypes", "np", "sys", "weights", "VALUE_TYPES"}
+    | {"i", "j", "k", "place"}
+    | {"algorithm", "initialization", "model", "names", "training"}
 )
+"""What a program imports, defines, or calls something inside of the function that makes the model."""
 _CONTROL = ("If", "Loop", "Scan")
 _OF_CALLS = frozenset({"name", "outputs", "self", "inputs", "body", "then", "else_", "cond"})
 """Names that a call of an operator gives a meaning of its own."""

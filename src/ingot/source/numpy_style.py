@@ -105,7 +105,7 @@ class NumpyStyle:
             self._refuse(node, error.message)
             return []
         names = targets.split(", ")
-        if isinstance(expression, Group) and operator.returns_several and not _is_array(expression):
+        if isinstance(expression, Group) and operator.returns_several and not _gives_one_array(node):
             if len(names) == 1:
                 expression = Group(expression.before, expression.items, f"{expression.after}[0]")
             elif len(names) < len(operator.outputs):
@@ -258,13 +258,15 @@ class NumpyStyle:
         index, going = free("step"), free("going")
         states = [free(identifier(value.name)) for value in list(graph.inputs)[2:]]
         rows = [f"{margin}{state} = {first}" for state, first in zip(states, inputs[2:], strict=True)]
-        condition = inputs[1] if len(inputs) > 1 and inputs[1] != "None" else "True"
-        rows.append(f"{margin}{going} = {condition}")
+        limit, condition = (
+            inputs[place] if inputs[place : place + 1] not in ([], ["None"]) else "" for place in (0, 1)
+        )
+        rows.append(f"{margin}{going} = {condition or 'np.array(True)'}")
         collected = [free(f"{identifier(value.name)}s") for value in list(graph.outputs)[1 + count :]]
         rows += [f"{margin}{name} = []" for name in collected]
         rows.append(f"{margin}{index} = 0")
-        limit = f"{index} < {inputs[0]} and " if inputs[0] != "None" else ""
-        rows.append(f"{margin}while {limit}np.all({going}):")
+        tests = [f"{index} < {limit}"] * bool(limit) + [f"np.all({going})"] * bool(condition)  # else it is ignored
+        rows.append(f"{margin}while {' and '.join(tests) or 'True'}:")
         inner = Place(place.scope, place.variables, one_text, place.indent + 4)
         first, second, *others = graph.inputs
         inner.scope[first], inner.scope[second] = f"np.array({index})", going
@@ -384,9 +386,9 @@ class NumpyStyle:
         return [*first, "", *third] if first else third
 
 
-def _is_array(expression: Group) -> bool:
-    """Whether a call gives one array, whatever the operator has for results: inference of BatchNormalization does."""
-    return expression.before.startswith("batch_normalization")
+def _gives_one_array(node: Node) -> bool:
+    """Whether a call gives one array, whatever the operator has for results: the prelude's BatchNormalization does."""
+    return node.applies("BatchNormalization") and written_for(node) is not None
 
 
 def _empty(value: Value) -> str:

@@ -36,6 +36,13 @@ class Site:
             tensor = value.producer.get("value")
         return np.atleast_1d(tensor.numpy()).tolist() if isinstance(tensor, Tensor) and tensor.size < 64 else None
 
+    def has_elements(self, axis: int) -> bool:
+        """Whether an axis of the first input is known to have elements."""
+        value = self.node.inputs[0]
+        shape = value.type.shape if value is not None and isinstance(value.type, TensorType) else None
+        size = None if shape is None or not -len(shape) <= axis < len(shape) else shape[axis]
+        return isinstance(size, int) and size > 0
+
     def omits(self, index: int) -> bool:
         return index >= len(self.node.inputs) or self.node.inputs[index] is None
 
@@ -127,6 +134,8 @@ def _reduced(method: str) -> Template:
         axes = site.constant(1)
         if axes is None or site.dtype(0) not in _FLOATS or not axes:
             return None
+        if method in ("max", "min") and not all(site.has_elements(axis) for axis in axes):
+            return None  # numpy has no largest element of none
         return f"{site.inputs[0]}.{method}(axis={_tuple(axes)}, keepdims={bool(site.attributes['keepdims'])})"
 
     return template

@@ -27,9 +27,11 @@ from ingot.source.variables import Variables, identifier, is_identifier
 from ingot.source.weights import Weights
 
 _RESERVED = frozenset(
-    {"Path", "TensorProto", "annotate", "graphs_of", "helper", "json", "make_model", "ml_dtypes", "node", "np", "onnx"}
-    | {"numpy_helper", "subgraph", "sys", "weights", "written", "i", "j", "k", "place"}
+    {"Path", "TensorProto", "annotate", "graphs_of", "helper", "json", "make_model", "ml_dtypes", "node", "note", "np"}
+    | {"numpy_helper", "onnx", "subgraph", "sys", "weights", "written", "i", "j", "k", "place"}
+    | {"graph", "model", "notes"}
 )
+"""What a program imports, defines, or calls something inside of the function that makes the model."""
 _OF_NODES = frozenset({"op_type", "inputs", "outputs", "name", "domain", "overload", "attributes", "others"})
 _ELEMENTS = {DType.FLOAT32: "FLOAT", DType.FLOAT64: "DOUBLE"}
 

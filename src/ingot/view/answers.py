@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ingot.dataclass import dataclass
-from ingot.errors import InputError
 from ingot.feeds.sizes import size_names
 from ingot.ir.domains import spelled_out
 from ingot.ir.model import Model
@@ -24,6 +23,7 @@ from ingot.ir.tensor import SparseTensor, Tensor
 from ingot.ir.types import Type
 from ingot.ir.value import Value
 from ingot.runtime.garbage import uncollected
+from ingot.view.answering import Json, NotThere
 from ingot.view.boxes import number_text, type_text
 from ingot.view.families import FAMILIES, mixture
 from ingot.view.flow import constant_of, is_constant_node
@@ -35,22 +35,20 @@ from ingot.view.themes import DARK, LIGHT
 if TYPE_CHECKING:
     from ingot.view.runs import Runs
 
-Json = Any
-
 _NODE = re.compile(r"in node '(.*)' \(", re.DOTALL)
 _MOST_PROBLEMS = 200
 
 
-class NotThere(InputError):
-    """A path that nothing is found under."""
-
-
 @dataclass(slots=True, eq=False)
 class Answers:
-    """Answers about one model, computed when they are first asked for; safe for several threads."""
+    """Answers about one model, computed when they are first asked for; safe for several threads.
+
+    `typed` gives the types of its values where they are not to be inferred.
+    """
 
     model: Model
     title: str
+    typed: Callable[[], Mapping[Value, Type]] | None = None
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _scene: Scene | None = None
     _types: Mapping[Value, Type] | None = None
@@ -77,12 +75,18 @@ class Answers:
         with contextlib.suppress(Exception):
             self.get("model")
 
-    def npy(self, leaf: int, index: int) -> bytes:
+    def file(self, path: str) -> bytes:
         """A weight as the content of an .npy file; element types that numpy lacks become float32 or int8."""
         from ingot.view.details import weight_of
 
-        with self._lock:
-            array = _dense(weight_of(self.scene.leaf(leaf), index)).numpy()
+        match = re.fullmatch(r"npy/(\d+)/(\d+)", path)
+        try:
+            with self._lock:
+                array = _dense(weight_of(self.scene.leaf(int(match[1])), int(match[2]))).numpy() if match else None
+        except IndexError:
+            array = None
+        if array is None:
+            raise NotThere(f"nothing is found under '{path}'")
         content = io.BytesIO()
         np.save(content, _plain(array))
         return content.getvalue()
@@ -117,6 +121,8 @@ class Answers:
     def types(self) -> Mapping[Value, Type]:
         """The types of values, inferred."""
         with self._lock:
+            if self._types is None and self.typed is not None:
+                self._types = self.typed()
             if self._types is None:
                 from ingot.view.inferred import inferred_types  # slow to import, and not needed for the first picture
 
@@ -237,7 +243,11 @@ class Answers:
         scene = self.scene
         levels = list(scene.everything())
         leaves = [scene.leaf(number) for number in range(len(scene.leaves))]
-        types = self._types or {}
+        types = self.types()
+
+        def spelled(node: Node | None, value: Value | None) -> str:
+            values = [value] if node is None else node.outputs
+            return " ".join(str(types.get(each, each.type) or "") for each in values if each is not None)
 
         def outputs(node: Node | None, value: Value | None) -> str:
             values = [value] if node is None else node.outputs
@@ -249,9 +259,15 @@ class Answers:
             "names": [leaf.name for leaf in leaves],
             "operators": [leaf.kind if leaf.node is None else leaf.node.op_type for leaf in leaves],
             "outputs": [outputs(leaf.node, leaf.value) for leaf in leaves],
+            "types": [spelled(leaf.node, leaf.value) for leaf in leaves],
             "levels": [level for level, _ in scene.leaves],
             "around": [scene.around(number) for number in levels],
         }
+
+    def numbers(self) -> Mapping[Node | Value, int]:
+        """The numbers of the leaves that are nodes or inputs."""
+        with self._lock:
+            return self._numbers()
 
     def _numbers(self) -> Mapping[Node | Value, int]:
         """The numbers of the leaves that are nodes or inputs."""

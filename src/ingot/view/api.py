@@ -11,7 +11,10 @@ from pathlib import Path
 from ingot.format.load import ModelSource, load
 from ingot.ir.model import Model
 from ingot.view.answers import Answers
+from ingot.view.comparing.comparison import Comparison
+from ingot.view.editable import Editable
 from ingot.view.server import Server
+from ingot.view.serving import show_in_browser
 
 _HEIGHT = 640
 """Pixels of a page inside a notebook."""
@@ -45,22 +48,27 @@ class View:
 
 
 def view(
-    model: Model | ModelSource, *, title: str | None = None, port: int = 0, open_browser: bool | None = None
+    model: Model | ModelSource,
+    other: Model | ModelSource | None = None,
+    *,
+    title: str | None = None,
+    port: int = 0,
+    open_browser: bool | None = None,
 ) -> View:
-    """Show a model in the browser, or inline where the result is displayed in a notebook.
+    """Show a model in the browser, or inline where the result is displayed in a notebook; or in what `other` differs.
 
     `port` 0 is any that is free. The browser is opened unless this is a notebook, or as `open_browser` says. The page
     is served until `close` is called or the program ends; the model must not be changed meanwhile.
     """
     answers = answers_of(model, title)
+    source = os.fspath(model) if isinstance(model, str | os.PathLike) else None
+    page = Editable(answers, source) if other is None else Comparison(answers, answers_of(other))
     is_notebook = _is_notebook()
-    server = Server(lambda: answers, port=port, framed=is_notebook)
+    server = Server(lambda: page, port=port, framed=is_notebook)
     # the first picture is computed while the browser starts; where that fails, the page shows the error
     threading.Thread(target=answers.prepare, daemon=True).start()
     if open_browser if open_browser is not None else not is_notebook:
-        import webbrowser  # not free to import
-
-        webbrowser.open(server.url)
+        show_in_browser(server.url)
     return View(server)
 
 

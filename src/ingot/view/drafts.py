@@ -29,6 +29,7 @@ class Drafts:
     def __init__(self, flow: Flow, paths: Iterable[Path]) -> None:
         self._flow = flow
         self._paths = list(paths)
+        self._connected: dict[tuple[int, ...], list[list[int]]] = {}
         self._owner = np.full(len(flow.leaves), -1, np.int64)
 
     def divide(self, leaves: Sequence[int], edges: Indices, depth: int) -> list[Draft]:
@@ -136,6 +137,12 @@ class Drafts:
 
     def _pieces(self, leaves: Sequence[int]) -> list[list[int]]:
         """The leaves that are connected with each other, whatever the direction."""
+        key = tuple(leaves)  # the same module is in a circle again and again, until all circles are broken
+        if key not in self._connected:
+            self._connected[key] = self._connected_leaves(leaves)
+        return self._connected[key]
+
+    def _connected_leaves(self, leaves: Sequence[int]) -> list[list[int]]:
         inside = np.zeros(len(self._owner), np.bool_)
         inside[leaves] = True
         both = inside[self._flow.sources] & inside[self._flow.targets]

@@ -22,6 +22,8 @@ from ingot.ir.value import Value
 Indices = npt.NDArray[np.int64]
 
 _CONSTANTS = ("Constant",)
+_NUMBERS = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64}
+"""How a Constant node may state numbers besides as a tensor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,10 @@ def constant_of(value: Value | None) -> Tensor | SparseTensor | None:
     if value.producer is None or not is_constant_node(value.producer):
         return None
     tensor = value.producer.get("value")
-    return tensor if isinstance(tensor, Tensor) else None
+    if isinstance(tensor, Tensor):
+        return tensor
+    stated = ((value.producer.get(name), dtype) for name, dtype in _NUMBERS.items())
+    return next((Tensor(np.array(each, dtype)) for each, dtype in stated if each is not None), None)
 
 
 def _read(node: Node) -> Iterator[Value]:

@@ -36,6 +36,9 @@ _LEAST_IN_BLOCK = 6
 _LEAST_TO_FOLD = 12
 """Nodes of a group from which on repeats of single nodes are folded."""
 
+_MOST_OF_ALL = 0.8
+"""The share of the nodes of a branch from which on a module is the branch."""
+
 _ABOUT = 0.25
 """How much modules of one class may differ in size and still be drawn as one."""
 
@@ -44,11 +47,28 @@ _COMPARED = frozenset(
 )
 
 
-def grouped(flow: Flow, title: str = "") -> Tree:
-    """The leaves of a flow in groups, every part after what it reads."""
+def grouped(flow: Flow, title: str = "", *, is_inner: bool = False) -> Tree:
+    """The leaves of a flow in groups, every part after what it reads.
+
+    A graph that `is_inner`, of a node or of a function, is framed by itself: a module that is nearly all of it is not.
+    """
     building = _Building(flow)
     parts = building.parts(list(range(len(flow.leaves))), np.arange(len(flow.sources)), 0)
+    if is_inner:
+        parts = _without_frame(parts, flow.leaves)
     return Tree(flow, Group("graph", title, _bundled(parts, flow.leaves)))
+
+
+def _without_frame(parts: list[Part], leaves: Sequence[Leaf]) -> list[Part]:
+    """Parts, those of a module in its place if it is the only one and has most of the nodes."""
+    modules = [part for part in parts if isinstance(part, Group)]
+    if len(modules) != 1 or modules[0].kind != "scope":
+        return parts
+    nodes = sum(leaf.node is not None for leaf in leaves)
+    if len(list(modules[0].leaves())) < _MOST_OF_ALL * nodes:
+        return parts
+    place = parts.index(modules[0])
+    return [*parts[:place], *modules[0].parts, *parts[place + 1 :]]
 
 
 def _bundled(parts: list[Part], leaves: Sequence[Leaf]) -> list[Part]:

@@ -20,12 +20,14 @@ def opened_at_first(scene: Scene) -> set[int]:
     refused: set[int] = set()
     while True:
         picture = place(scene, scene.root, opened)
+        if not _fits(picture):  # nor does any that shows more
+            return opened
         candidates = [siblings for siblings in _closed(picture) if not (refused | opened) & set(siblings)]
         if not candidates:
             return opened
         for siblings in candidates:
             larger = place(scene, scene.root, {*opened, *siblings})
-            if larger.width <= WIDTH and larger.height <= HEIGHT and _count(larger) <= _MOST_ITEMS:
+            if _fits(larger):
                 opened.update(siblings)
                 break
             refused.update(siblings)
@@ -43,6 +45,10 @@ def _closed(picture: Placed) -> list[tuple[int, ...]]:
         pending += placed.inner.values()
     ordered = sorted(families.values(), key=lambda items: -sum(item.size for item in items))
     return [tuple(item.opens for item in items if item.opens is not None) for items in ordered]
+
+
+def _fits(picture: Placed) -> bool:
+    return picture.width <= WIDTH and picture.height <= HEIGHT and _count(picture) <= _MOST_ITEMS
 
 
 def _count(picture: Placed) -> int:

@@ -5,17 +5,26 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import re
+from collections.abc import Iterator
+from typing import Protocol
 
-from ingot.view.answers import Answers
-from ingot.view.server import PAGE
+from ingot.view.answering import Json
+from ingot.view.bundled import PAGE, bundle
 
-_IMPORT = re.compile(r"^import\s.*?from\s+\"\./([\w.]+)\";\s*$", re.MULTILINE)
-_EXPORT = re.compile(r"^export (?=(async )?(function|class|const|let))", re.MULTILINE)
+_SERVED = """<link rel="preload" href="data/model" as="fetch" crossorigin="anonymous">
+<script type="module" src="bundle.js"></script>"""
+"""What only a page that is served has."""
 
 
-def saved_page(answers: Answers) -> str:
-    """The page of a model as the text of an HTML file."""
+class Complete(Protocol):
+    """Answers that can all be given at once."""
+
+    def everything(self) -> Iterator[tuple[str, Json]]:
+        """All that a saved page shows: paths and their answers."""
+
+
+def saved_page(answers: Complete) -> str:
+    """The page of a model, or of two, as the text of an HTML file."""
     content = json.dumps(dict(answers.everything()), separators=(",", ":"))
     script = f"{{\n{bundle()}\n}}"
     style = (PAGE / "page.css").read_text("utf-8")
@@ -26,33 +35,12 @@ def saved_page(answers: Answers) -> str:
     page = (PAGE / "page.html").read_text("utf-8")
     head = f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<style>{style}</style>'
     page = page.replace('<link rel="stylesheet" href="page.css">', head)
-    page = page.replace('<script type="module" src="main.js"></script>\n', "")
+    page = page.replace(f"{_SERVED}\n", "")
     # no text of a model can end the element: JSON has other spellings of what HTML looks for
     inside = content.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     inside = inside.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
     scripts = f'<script type="application/json" id="saved">{inside}</script>\n<script>{script}</script>\n'
     return page.replace("</body>", f"{scripts}</body>")
-
-
-def bundle() -> str:
-    """The modules of the page as one script, each after those it imports.
-
-    They import and export names one by one, and no two modules have a name in common.
-    """
-    texts: dict[str, str] = {}
-
-    def add(name: str) -> None:
-        if name not in texts:
-            texts[name] = ""
-            text = (PAGE / name).read_text("utf-8")
-            for imported in _IMPORT.findall(text):
-                add(imported)
-            body = _EXPORT.sub("", _IMPORT.sub("", text))
-            del texts[name]
-            texts[name] = body
-
-    add("main.js")
-    return "\n".join(texts.values())
 
 
 def _hash(text: str) -> str:

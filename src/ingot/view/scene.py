@@ -147,7 +147,7 @@ class Scene:
         """The level of a whole graph, which is grouped if it was not yet."""
         if graph in self._trees:
             return self._trees[graph]
-        tree = grouped(flow_of(graph), title)
+        tree = grouped(flow_of(graph), title, is_inner=graph is not self.model.graph)
         first = self._first[tree] = len(self.leaves)
         root = self._trees[graph] = len(self._places)
         pending: list[tuple[Group, int | None]] = [(tree.root, around)]

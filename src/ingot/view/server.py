@@ -8,18 +8,17 @@ may load nothing from elsewhere, and no markup is ever made of what a model says
 from __future__ import annotations
 
 import json
-import secrets
+import os
 import threading
 from collections.abc import Callable, Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from ingot.errors import IngotError
-from ingot.view.answers import Answers, NotThere
+from ingot.view.answering import Answering, NotThere
+from ingot.view.bundled import PAGE, bundle
+from ingot.view.http import PLAIN, Connection, Malformed, Request, Threads
 
-PAGE = Path(__file__).parent / "page"
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'"
@@ -31,10 +30,15 @@ _KINDS = {
 }
 _NOTEBOOKS, _NOBODY = "http://localhost:* http://127.0.0.1:*", "'none'"
 _JSON = "application/json; charset=utf-8"
+_BYTES, _DOWNLOAD = "application/octet-stream", {"Content-Disposition": "attachment"}
+_GUARDS = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
 _MOST_BYTES = 1 << 30
 """The body of a request, at most."""
-
-Post = Callable[[str, bytes], Any]
 
 
 class Server:
@@ -43,10 +47,10 @@ class Server:
     `answers` returns what answers the page. If `framed`, other local servers, as of notebooks, may show it in frames.
     """
 
-    def __init__(self, answers: Callable[[], Answers], *, port: int = 0, framed: bool = False) -> None:
+    def __init__(self, answers: Callable[[], Answering], *, port: int = 0, framed: bool = False) -> None:
         """OSError if the port is in use; 0 is any that is free."""
         self.answers = answers
-        self.token = secrets.token_urlsafe(16)
+        self.token = os.urandom(16).hex()
         self.policy = f"{POLICY}; frame-ancestors {_NOTEBOOKS if framed else _NOBODY}"
         self._http = _Http(("127.0.0.1", port), self)
         self.port: int = self._http.server_address[1]
@@ -80,79 +84,63 @@ class Server:
         self.close()
 
 
-class _Http(ThreadingHTTPServer):
-    daemon_threads = True
-
+class _Http(Threads):
     def __init__(self, address: tuple[str, int], owner: Server) -> None:
         self.owner = owner
-        super().__init__(address, _Handler)
+        super().__init__(address, _Page)
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    server_version = "ingot"
-    sys_version = ""
+class _Page(Connection):
     server: _Http
 
-    def do_GET(self) -> None:
+    def respond(self, request: Request) -> None:
         """Send a file of the page, or an answer."""
-        path = self._path()
+        path = self._path(request)
         if path is None:
             return
-        if path.startswith("data/npy/"):
-            self._answered(lambda answers: self._npy(answers, path))
+        if request.method == "POST":
+            self._post(request, path.removeprefix("data/"))
+        elif request.method != "GET":
+            raise Malformed("a page is got, or posted to")
+        elif path.startswith("data/file/"):
+            self._answered(lambda answers: (_BYTES, answers.file(path.removeprefix("data/file/")), _DOWNLOAD))
         elif path.startswith("data/"):
             self._answered(lambda answers: (_JSON, _encoded(answers.get(path.removeprefix("data/"))), {}))
         else:
             self._file(path or "page.html")
 
-    def do_POST(self) -> None:
+    def _post(self, request: Request, path: str) -> None:
         """Compute something for the page."""
-        path = self._path()
-        if path is None:
-            return
-        length = self.headers.get("Content-Length", "")
-        if not length.isdecimal() or int(length) > _MOST_BYTES or self.headers.get("Origin") is None:
-            self.close_connection = True
-            self._send(
-                400, _JSON, _encoded({"error": "a request of the page has an origin and a body of known length"})
-            )
-            return
-        body = self.rfile.read(int(length))
-        self._answered(lambda answers: (_JSON, _encoded(answers.post(path.removeprefix("data/"), body)), {}))
+        if "origin" not in request.headers:
+            raise Malformed("a request that computes something has an origin")
+        body = self.body(request, _MOST_BYTES)
+        self._answered(lambda answers: (_JSON, _encoded(answers.post(path, body)), {}))
 
-    def _path(self) -> str | None:
+    def _path(self, request: Request) -> str | None:
         """The path below the token; None if the request was refused."""
         owner = self.server.owner
-        host, origin = self.headers.get("Host", ""), self.headers.get("Origin")
+        host, origin = request.headers.get("host", ""), request.headers.get("origin")
         is_ours = host in owner.hosts and (origin is None or origin == f"http://{host}")
-        token, slash, path = unquote(urlsplit(self.path).path).removeprefix("/").partition("/")
-        if not is_ours or not secrets.compare_digest(token.encode(), owner.token.encode()):
-            self.close_connection = True
-            self._send(403, "text/plain; charset=utf-8", b"this address is not the one that ingot printed\n")
+        token, slash, path = unquote(request.path.partition("?")[0]).removeprefix("/").partition("/")
+        if not is_ours or not _is_same(token.encode(), owner.token.encode()):
+            self.ends = True
+            self._send(403, PLAIN, b"this address is not the one that ingot printed\n")
             return None
         if not slash:
-            self._send(302, "text/plain", b"", {"Location": f"/{token}/"})
+            self._send(302, PLAIN, b"", {"Location": f"/{owner.token}/"})
             return None
         return path
 
     def _file(self, name: str) -> None:
         kind = _KINDS.get(Path(name).suffix)
-        if kind is None or "/" in name or not (file := PAGE / name).is_file():
-            self._send(404, "text/plain; charset=utf-8", b"not there\n")
+        if kind is not None and name == "bundle.js":
+            self._send(200, kind, bundle().encode())
+        elif kind is None or "/" in name or not (file := PAGE / name).is_file():
+            self._send(404, PLAIN, b"not there\n")
         else:
             self._send(200, kind, file.read_bytes())
 
-    def _npy(self, answers: Answers, path: str) -> tuple[str, bytes, Mapping[str, str]]:
-        leaf, _, index = path.removeprefix("data/npy/").partition("/")
-        if not (leaf.isdecimal() and index.isdecimal()):
-            raise NotThere(f"nothing is found under '{path}'")
-        try:
-            return "application/octet-stream", answers.npy(int(leaf), int(index)), {"Content-Disposition": "attachment"}
-        except IndexError:
-            raise NotThere(f"nothing is found under '{path}'") from None
-
-    def _answered(self, answer: Callable[[Answers], tuple[str, bytes, Mapping[str, str]]]) -> None:
+    def _answered(self, answer: Callable[[Answering], tuple[str, bytes, Mapping[str, str]]]) -> None:
         """Send what an answer returns; an error becomes a message that the page shows."""
         try:
             kind, content, headers = answer(self.server.owner.answers())
@@ -164,24 +152,16 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(200, kind, content, headers)
 
     def _send(self, status: int, kind: str, content: bytes, headers: Mapping[str, str] | None = None) -> None:
-        try:
-            self.send_response(status)
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(content)))
-            self.send_header("Content-Security-Policy", self.server.owner.policy)
-            self.send_header("X-Content-Type-Options", "nosniff")
-            self.send_header("Referrer-Policy", "no-referrer")
-            self.send_header("Cross-Origin-Resource-Policy", "same-origin")
-            self.send_header("Cache-Control", "no-store")
-            for name, text in (headers or {}).items():
-                self.send_header(name, text)
-            self.end_headers()
-            self.wfile.write(content)
-        except (BrokenPipeError, ConnectionResetError):  # the page was closed or loaded again
-            self.close_connection = True
+        policy = {"Content-Security-Policy": self.server.owner.policy}
+        self.send(status, kind, content, {**policy, **_GUARDS, **(headers or {})})
 
-    def log_message(self, format: str, *args: object) -> None:
-        """Nothing: a server for one page has no log."""
+
+def _is_same(one: bytes, other: bytes) -> bool:
+    """Whether two texts are the same, in a time that does not show where they differ."""
+    differing = len(one) ^ len(other)
+    for a, b in zip(one, other, strict=False):
+        differing |= a ^ b
+    return not differing
 
 
 def _encoded(answer: object) -> bytes:

@@ -9,6 +9,10 @@ import numpy as np
 import pytest
 
 import ingot
+from ingot.dtypes import DType
+from ingot.loops.ir import For, Kind, Load, kernels_in
+from ingot.loops.rewrite import within
+from ingot.loops.walk import walk
 from lower.machine import HEADER, runs
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
@@ -41,6 +45,25 @@ def test_axes_of_a_reduction_over_all_axes() -> None:
         {"x": X[0], "axes": ints(1, 0)},
         {"x": X[0], "axes": ints(1, 1)},
     )
+
+
+def test_a_reduction_over_computed_axes_reads_vectors_whichever_they_are() -> None:
+    model = ingot.parse_model(
+        f"{HEADER} g (float[2, 3, 40] x, int64[1] axes) => (float[a, b, c] y) {{ y = ReduceSum (x, axes) }}"
+    )
+    session = ingot.Session(model, providers=("cpu", "reference"), fallback=False)
+    assert session.compiled is not None
+    nests = [nest for kernel in kernels_in(session.compiled.scheduled.steps) for nest in kernel.nests]
+    vectors = [loop for loop in within([part for nest in nests if isinstance(nest, tuple) for part in nest])
+               if isinstance(loop, For) and loop.kind is Kind.VECTOR]  # fmt: skip
+    strides = [
+        load.index.factor(loop.var)
+        for loop in vectors
+        for load in walk(*loop.body)
+        if isinstance(load, Load) and load.dtype is DType.FLOAT32
+    ]
+    assert strides
+    assert set(strides) == {1}
 
 
 def test_the_axis_of_a_cumulative_sum() -> None:
@@ -310,3 +333,22 @@ def test_pads_to_a_multiple_are_known_to_add() -> None:
     assert y.shape == (2, 16)
     assert session.compiled is not None
     assert len(session.compiled.plan.segments) == 1
+
+
+def test_a_slice_that_may_count_from_either_end_is_machine_code() -> None:
+    """From `k - 1` to `2*k - 1`, as models with relative positions have it: from the end where `k` is zero."""
+    model = ingot.parse_model(f"""{HEADER} g (float[n, m] x, float[k] e) => (z)
+    <int64[1] one = {{1}}, int64[1] two = {{2}}> {{
+        size = Shape <start = 0, end = 1> (e)
+        start = Sub (size, one)
+        twice = Mul (size, two)
+        end = Sub (twice, one)
+        z = Slice (x, start, end, one)
+    }}""")
+    session = ingot.Session(model, providers=("cpu", "reference"), fallback=False)
+    assert session.compiled is not None
+    assert not session.compiled.program.calls
+    x = np.arange(18, dtype=np.float32).reshape(2, 9)
+    for size in (0, 1, 3, 5, 3):
+        (z,) = session.run(None, {"x": x, "e": np.zeros(size, np.float32)})
+        assert z.tolist() == x[:, size - 1 : 2 * size - 1].tolist()

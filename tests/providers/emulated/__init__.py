@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import threading
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from pathlib import Path
@@ -34,16 +35,23 @@ from ingot.schedule.schedule import Scheduled
 HAS_COMPILER = shutil.which("cc") is not None
 
 _REGISTERS = [f"{name}.{axis}" for name in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz"]
-_NAMES = {2: b"CUDA_ERROR_OUT_OF_MEMORY", 100: b"CUDA_ERROR_NO_DEVICE", 700: b"CUDA_ERROR_ILLEGAL_ADDRESS"}
+_INVALID_HANDLE = 400
+_NAMES = {
+    2: b"CUDA_ERROR_OUT_OF_MEMORY",
+    100: b"CUDA_ERROR_NO_DEVICE",
+    _INVALID_HANDLE: b"CUDA_ERROR_INVALID_HANDLE",
+    700: b"CUDA_ERROR_ILLEGAL_ADDRESS",
+    901: b"CUDA_ERROR_STREAM_CAPTURE_INVALIDATED",
+}
 _ATTRIBUTES = {16: 4, 75: 9, 76: 0}
 
 
 class Emulated(Cuda):
     """The provider on an emulated GPU."""
 
-    def __init__(self, library: Library | None = None, most_bytes: int | None = None) -> None:
+    def __init__(self, library: Library | None = None, most_bytes: int | None = None, number: int = 0) -> None:
         self.library = library or Library()
-        super().__init__(0, most_bytes, Driver(self.library))
+        super().__init__(number, most_bytes, Driver(self.library))
 
     def emit(self, scheduled: Scheduled, _: bool, /) -> Mapping[Kernel, EmittedKernel]:
         return {kernel: self._emitted(kernel) for kernel in kernels_in(scheduled.steps)}
@@ -64,7 +72,10 @@ class Library:
         self.calls: list[str] = []
         self.launched: list[str] = []
         self.allocated: dict[int, Any] = {}
+        self.live: set[tuple[str, int]] = set()
+        """Streams, graphs and captures that were created and not destroyed, each by its kind and number."""
         self._handles: list[Any] = []
+        self._current = threading.local()
         self._capturing: list[Callable[[], int]] | None = None
 
     def __getattr__(self, name: str) -> Callable[..., int]:
@@ -78,9 +89,15 @@ class Library:
         code = self.failures.get(name, 0)
         return code or own(self, *arguments) or 0
 
-    def _handle(self, out: Any, thing: Any) -> None:
+    def _handle(self, out: Any, thing: Any, kind: str | None = None) -> None:
         self._handles.append(thing)
         out._obj.value = len(self._handles)
+        if kind is not None:
+            self.live.add((kind, len(self._handles)))
+
+    def _is_elsewhere(self, stream: int) -> bool:
+        """Whether a stream is of another context than the current one, where nothing can be launched on it."""
+        return bool(self._handles[stream - 1] != getattr(self._current, "context", None))
 
     def do_cuGetErrorName(self, code: int, out: Any) -> None:
         out._obj.value = _NAMES.get(code)
@@ -103,8 +120,14 @@ class Library:
     def do_cuDevicePrimaryCtxRetain(self, out: Any, _device: int) -> None:
         self._handle(out, "context")
 
+    def do_cuCtxSetCurrent(self, context: int) -> None:
+        self._current.context = context
+
     def do_cuStreamCreate(self, out: Any, _flags: int) -> None:
-        self._handle(out, "stream")
+        self._handle(out, self._current.context, "stream")
+
+    def do_cuStreamDestroy_v2(self, stream: int) -> None:
+        self.live.remove(("stream", stream))
 
     def do_cuMemAllocAsync(self, out: Any, size: int, _stream: int) -> None:
         memory = np.full(size + 256, 0xA5, np.uint8)
@@ -135,7 +158,9 @@ class Library:
 
     def do_cuLaunchKernel(self, function: int, *rest: Any) -> int:
         name, module = self._handles[function - 1]
-        grid, block, arguments = rest[:3], rest[3:6], rest[8]
+        grid, block, stream, arguments = rest[:3], rest[3:6], rest[7], rest[8]
+        if self._is_elsewhere(stream):
+            return _INVALID_HANDLE
         held = [ctypes.c_uint64.from_address(address).value for address in arguments]
         launch = partial(_launch, module, name, grid, block, held)
         self.launched.append(name)
@@ -148,13 +173,21 @@ class Library:
         self._capturing = []
 
     def do_cuStreamEndCapture(self, _stream: int, out: Any) -> None:
-        self._handle(out, self._capturing)
+        self._handle(out, self._capturing, "graph")
         self._capturing = None
 
-    def do_cuGraphInstantiateWithFlags(self, out: Any, graph: int, _flags: int) -> None:
-        self._handle(out, self._handles[graph - 1])
+    def do_cuGraphDestroy(self, graph: int) -> None:
+        self.live.remove(("graph", graph))
 
-    def do_cuGraphLaunch(self, graph: int, _stream: int) -> int:
+    def do_cuGraphInstantiateWithFlags(self, out: Any, graph: int, _flags: int) -> None:
+        self._handle(out, self._handles[graph - 1], "launchable")
+
+    def do_cuGraphExecDestroy(self, graph: int) -> None:
+        self.live.remove(("launchable", graph))
+
+    def do_cuGraphLaunch(self, graph: int, stream: int) -> int:
+        if self._is_elsewhere(stream):
+            return _INVALID_HANDLE
         return max((launch() for launch in self._handles[graph - 1]), default=0)
 
 

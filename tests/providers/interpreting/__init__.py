@@ -54,7 +54,15 @@ class Interpreting:
 
     def limits(self) -> FusionLimits:
         """No vectors, no attention, one thread."""
-        return FusionLimits(padded_row=1, attention_rows=None, folded_bytes=1 << 20, inlined=96, few_rows=0, long_row=0)
+        return FusionLimits(
+            padded_row=1,
+            attention_rows=None,
+            folded_bytes=1 << 20,
+            inlined=96,
+            few_rows=0,
+            long_row=0,
+            reads_codes=False,
+        )
 
     def schedule(self, fused: Fused) -> Scheduled:
         """Nothing is adapted: this machine has no vectors, no caches and one thread."""

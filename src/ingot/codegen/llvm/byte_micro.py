@@ -45,7 +45,14 @@ def accumulate_bytes(
     if dot.rest:
         rest = b.sub(depth, b.mul(whole, I64(dot.terms)))
         with b.if_then(b.icmp_signed(">", rest, I64(0))):
-            _add(loops, tile, cells, panel, whole, [units.part(row, whole, rest) for row in rows])
+            if not units.has_last:
+                _add(loops, tile, cells, panel, whole, [units.part(row, whole, rest) for row in rows])
+            else:
+                with b.if_else(b.icmp_signed(">", whole, I64(0))) as (long, short):
+                    with long:
+                        _add(loops, tile, cells, panel, whole, [units.last(row, depth, rest) for row in rows])
+                    with short:
+                        _add(loops, tile, cells, panel, whole, [units.part(row, whole, rest) for row in rows])
 
 
 def _add(loops: Loops, tile: Tile, cells: Cells, panel: ir.Value, k: ir.Value, units: Sequence[ir.Value]) -> None:
@@ -86,6 +93,18 @@ class _Units:
             return self._flipped(b.load(place, typ=I32, align=1))
         pair = b.load(place, typ=vector(I8, 2), align=1)
         return b.bitcast((b.sext if self._signed else b.zext)(pair, vector(I16, 2)), I32)
+
+    @property
+    def has_last(self) -> bool:
+        """Whether the last unit of a row can be read with bytes of the one before it."""
+        return self._contiguous and self._dot.terms == 4
+
+    def last(self, row: ir.Value, depth: ir.Value, rest: ir.Value) -> ir.Value:
+        """The last unit of a row of `depth` bytes, more than three: `rest` of them, read with those before them."""
+        b = self._b
+        read = b.load(b.gep(row, [b.sub(depth, I64(4))], source_etype=I8), typ=I32, align=1)
+        before = b.trunc(b.mul(b.sub(I64(4), rest), I64(8)), I32)
+        return self._flipped(b.lshr(read, before))
 
     def part(self, row: ir.Value, k: ir.Value, rest: ir.Value) -> ir.Value:
         """Unit `k`, of which `rest` bytes, fewer than there are terms, may be read."""

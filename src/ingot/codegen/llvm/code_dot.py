@@ -92,9 +92,9 @@ def round_row(
     Behind the last are zeros, as far as so many are rounded at once.
     """
     b, count = loops.b, max(tile.lanes, codes.each)
-    kind = vector(F32, count)
+    kind, words = vector(F32, count), vector(I32, count)
     rest_of_row = stack_slot(b, kind, 64)
-    largest, total = stack_slot(b, kind), stack_slot(b, vector(I32, count))
+    largest, total = stack_slot(b, words), stack_slot(b, words)
     size = depth if codes.block == 0 else I64(codes.block)
     blocks = I64(1) if codes.block == 0 else up(b, depth, size)
     with loops.loop(I64(0), blocks, 1) as number:
@@ -114,26 +114,28 @@ def round_row(
             return b.load(b.gep(base, [b.mul(at, I64(count))], source_etype=F32), typ=kind, align=4)
 
         def compare(values: ir.Value) -> None:
-            size_of = scalars.intrinsic(b, "fabs", kind, [values])
-            b.store(scalars.intrinsic(b, "maximum", kind, [b.load(largest, typ=kind), size_of]), largest)
+            """Bits without their sign are in the order of sizes, NaN above all."""
+            size_of = b.and_(b.bitcast(values, words), splat_word(0x7FFFFFFF, count))
+            b.store(scalars.intrinsic(b, "smax", words, [b.load(largest, typ=words), size_of]), largest)
 
-        b.store(ir.Constant(kind, None), largest)
+        b.store(ir.Constant(words, None), largest)
         with loops.loop(I64(0), whole, 1) as at:
             compare(chunk(at))
         compare(b.load(rest_of_row, typ=kind))
-        most = scalars.intrinsic(b, "vector.reduce.fmaximum", F32, [b.load(largest, typ=kind)], kind)
+        most = b.bitcast(scalars.intrinsic(b, "vector.reduce.smax", I32, [b.load(largest, typ=words)], words), F32)
         none = ir.Constant(F32, 0.0)
         factor = b.select(b.fcmp_unordered("!=", most, none), b.fdiv(ir.Constant(F32, _LARGEST), most), none)
         b.store(b.fmul(most, ir.Constant(F32, 1 / _LARGEST)), b.gep(rounded.scales, [number], source_etype=F32))
         spread = loops.splat(factor, count)
-        b.store(ir.Constant(vector(I32, count), None), total)
+        b.store(ir.Constant(words, None), total)
 
         def convert(at: ir.Value, values: ir.Value) -> None:
             near = scalars.intrinsic(b, "roundeven", kind, [b.fmul(values, spread)])
-            wide = scalars.intrinsic(b, "fptosi.sat", vector(I32, count), [near], vector(I32, count), kind)
-            b.store(b.add(b.load(total, typ=vector(I32, count)), wide), total)
+            known = b.select(b.fcmp_ordered("ord", near, near), near, ir.Constant(kind, None))
+            wide = b.fptosi(known, words)  # none is larger than 127
+            b.store(b.add(b.load(total, typ=words), wide), total)
             small = b.trunc(wide, vector(I8, count))
-            order = ir.Constant(vector(I32, count), _order(codes.each, count))
+            order = ir.Constant(words, _order(codes.each, count))
             place = b.gep(rounded.codes, [b.add(first, b.mul(at, I64(count)))], source_etype=I8)
             b.store(b.shuffle_vector(small, small, order), place, align=1)
 
@@ -141,9 +143,7 @@ def round_row(
             convert(at, chunk(at))
         with b.if_then(has_rest):
             convert(whole, b.load(rest_of_row, typ=kind))
-        summed = scalars.intrinsic(
-            b, "vector.reduce.add", I32, [b.load(total, typ=vector(I32, count))], vector(I32, count)
-        )
+        summed = scalars.intrinsic(b, "vector.reduce.add", I32, [b.load(total, typ=words)], words)
         b.store(summed, b.gep(rounded.sums, [number], source_etype=I32))
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 from ingot.codegen.llvm import ir, scalars
 from ingot.codegen.llvm.builder import Builder
+from ingot.codegen.llvm.byte_rounding import ByteRounding, byte_rounding, divided, held, nearest, rounds_at_once
 from ingot.codegen.llvm.emitter import Frame
 from ingot.codegen.llvm.lanes import count_of
 from ingot.codegen.llvm.memory import Memory
@@ -81,6 +83,9 @@ class Expressions(Memory):
                 return self._checked(value)
 
     def _apply(self, value: Apply) -> ir.Value:
+        rounding = byte_rounding(value)
+        if rounding is not None and (rounded := self._rounded_bytes(rounding, value.dtype)) is not None:
+            return rounded
         arguments = self._alike(*map(self.scalar, value.arguments))
         operand = value.arguments[-1].dtype
         if value.function == "cast":
@@ -90,6 +95,33 @@ class Expressions(Memory):
         if value.function in ("divide", "remainder") and isinstance(arguments[1].type, ir.IntType | ir.VectorType):
             self._report_zero(arguments[1], operand)
         return scalars.apply(self.b, value.function, operand, arguments)
+
+    def _rounded_bytes(self, rounding: ByteRounding, dtype: DType) -> ir.Value | None:
+        """Vectors of bytes that are rounded at once; None where there is no such instruction."""
+        b = self.b
+        x, least, most = (self.scalar(part) for part in (rounding.x, rounding.least, rounding.most))
+        divisor = None if rounding.divisor is None else self.scalar(rounding.divisor)
+        lanes = count_of(x)
+        if lanes == 1 or not rounds_at_once(b, lanes):
+            return None
+        if divisor is None or count_of(divisor) > 1 or not b.module.fma:
+            if divisor is not None:
+                x = b.fdiv(*self._alike(x, divisor))
+            x, least, most = self._alike(x, least, most)
+            steps = held(b, x, least, most)
+        else:
+            numbers = all(
+                isinstance(part, Literal | RuntimeScalar) for part in (rounding.divisor, rounding.least, rounding.most)
+            )
+            with b.goto_entry_block() if numbers else nullcontext():
+                limits = [b.fmul(*self._alike(limit, divisor)) for limit in (least, most)]
+                reciprocal = b.fdiv(scalars.number(DType.FLOAT32, 1.0, 1), divisor)
+                least, most, divisor, reciprocal = (self.splat(x, lanes) for x in (*limits, divisor, reciprocal))
+            steps = divided(b, held(b, x, least, most), divisor, reciprocal)
+        codes = nearest(b, steps)
+        if rounding.zero is not None:
+            codes = b.add(*self._alike(codes, self.scalar(rounding.zero)))
+        return scalars.cast(b, codes, DType.INT32, dtype)
 
     def _report_zero(self, divisor: ir.Value, dtype: DType) -> None:
         known = isinstance(divisor, ir.Constant) and divisor.constant != 0

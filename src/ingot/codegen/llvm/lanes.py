@@ -13,6 +13,9 @@ from ingot.codegen.llvm.types import I8, I32, I64, vector
 from ingot.dtypes import DType
 from ingot.loops.ir import Var
 
+WORDS_IN_VECTOR = 16
+"""Elements of four bytes in the widest vector. More lanes than these are narrow, and next to each other."""
+
 
 @dataclass(frozen=True, slots=True)
 class Lane:
@@ -47,8 +50,9 @@ class Lanes:
 
     def lanes_below(self, count: ir.Value, lanes: int) -> ir.Value:
         """The mask of the first lanes, `count` of them, of a vector of `lanes`."""
-        few = self.b.trunc(smaller(self.b, count, I64(lanes)), I32)
-        numbers = ir.Constant(vector(I32, lanes), list(range(lanes)) if lanes > 1 else 0)
+        kind = I32 if lanes <= WORDS_IN_VECTOR else I8
+        few = self.b.trunc(smaller(self.b, count, I64(lanes)), kind)
+        numbers = ir.Constant(vector(kind, lanes), list(range(lanes)) if lanes > 1 else 0)
         return self.b.icmp_signed("<", numbers, self.splat(few, lanes))
 
     def across(self, value: ir.Value, both: Callable[[ir.Value, ir.Value], ir.Value]) -> ir.Value:

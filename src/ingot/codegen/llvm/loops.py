@@ -77,6 +77,21 @@ class Loops(Vectors):
             flat = b.sdiv(flat, extent)
         self.variables[chain[0]] = flat
 
+    def advance(self, chain: Sequence[Var], by: ir.Value) -> None:
+        """Bind the variables of nested loops to their values in the next iteration, or leave them, if `by` is zero.
+
+        A division for each of them takes longer than the sums of a short row.
+        """
+        b = self.b
+        if not chain:
+            return
+        for var in reversed(chain[1:]):
+            moved = b.add(self.variables[var], by)
+            over = b.icmp_signed("==", moved, self.frame.size(var.extent))
+            self.variables[var] = b.select(over, I64(0), moved)
+            by = b.zext(over, I64)
+        self.variables[chain[0]] = b.add(self.variables[chain[0]], by)
+
     def statements(self, statements: Sequence[Statement]) -> None:
         """Statements one after another."""
         for statement in statements:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from ingot.codegen.llvm import ir, scalars
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.emitter import Frame
-from ingot.codegen.llvm.lanes import Lanes, count_of
+from ingot.codegen.llvm.lanes import WORDS_IN_VECTOR, Lanes, count_of
 from ingot.codegen.llvm.permute import is_permutable, permuted
 from ingot.codegen.llvm.share import larger, smaller
 from ingot.codegen.llvm.transpose import interleaved, transposed
@@ -119,12 +119,15 @@ class Memory(Lanes, ABC):
 
     def _inside(self, where: Sequence[Inside]) -> ir.Value:
         """Whether all conditions hold, for each lane if that differs."""
-        b = self.b
+        b, lane = self.b, self._lane
         result: ir.Value | None = None
         for condition in where:
-            index = self.index(condition.index)
-            size = self.splat(self.frame.size(condition.size), count_of(index))
-            holds = b.icmp_unsigned("<", index, size)
+            if lane is not None and lane.count > WORDS_IN_VECTOR and condition.index.factor(lane.var) != 0:
+                holds = self._row_of_lanes(condition, lane.count)
+            else:
+                index = self.index(condition.index)
+                size = self.splat(self.frame.size(condition.size), count_of(index))
+                holds = b.icmp_unsigned("<", index, size)
             result = holds if result is None else b.and_(*self._alike(result, holds))
         assert result is not None
         return result
@@ -412,11 +415,17 @@ class Memory(Lanes, ABC):
         b = self.b
         first, size = self._base(condition.index), self.frame.size(condition.size)
         before, until = (
-            b.sub(b.shl(I64(1), larger(b, I64(0), smaller(b, count, I64(lanes)))), I64(1))
+            self._low_bits(larger(b, I64(0), smaller(b, count, I64(lanes))), lanes)
             for count in (b.sub(I64(0), first), b.sub(size, first))
         )
         bits = b.trunc(b.and_(until, b.not_(before)), ir.IntType(lanes))
         return b.bitcast(bits, ir.VectorType(I1, lanes))
+
+    def _low_bits(self, count: ir.Value, most: int) -> ir.Value:
+        """A number with the lowest `count` of 64 bits, of which at most so many are asked for."""
+        b = self.b
+        bits = b.sub(b.shl(I64(1), count), I64(1))
+        return bits if most < 64 else b.select(b.icmp_signed("<", count, I64(64)), bits, I64(-1))
 
     def _address_ahead(
         self,

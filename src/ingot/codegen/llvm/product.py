@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 
 from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.builder import Builder
@@ -21,6 +22,17 @@ from ingot.codegen.llvm.pair_micro import accumulate_pairs
 from ingot.codegen.llvm.pair_pack import pack_pairs
 from ingot.codegen.llvm.share import Share, Sharing, larger, part_of, smaller, up
 from ingot.codegen.llvm.types import I8, I64, element, stack_slot, vector, width
+from ingot.codegen.llvm.unpacked import (
+    DOT_COLUMNS,
+    MOST_DOT_ROWS,
+    MOST_ROWS,
+    pack_blocks,
+    packs_blocks,
+    reads_columns,
+    reads_dots,
+    store_dots,
+    store_row,
+)
 from ingot.dims import Dim
 from ingot.loops.ir import (
     Buffer,
@@ -34,6 +46,7 @@ from ingot.loops.ir import (
     Load,
     PairDot,
     Store,
+    Tile,
     Var,
     extent,
     widened,
@@ -189,11 +202,73 @@ class _Emitter:
         if self.product.packed:
             start, base = b.mul(stack, self.frame.size(elements)), self.frame.buffers[self.product.rhs.buffer]
         else:
-            (buffer,) = self.product.scratch
-            base = self._pack(column, buffer, self.frame.thread)
-            start = b.mul(self.frame.thread, self.frame.size(elements))
+            return self._computed_panel(column)
         packed = b.gep(base, [start], source_etype=self.panel_kind)
         return lambda row, rows: self._sum(row, rows, packed)
+
+    def _computed_panel(self, column: ir.Value) -> Callable[[ir.Value, ir.Value], None]:
+        """The same of columns that a run computes: for few rows these are read where they lie, and else packed."""
+        b, product = self.b, self.product
+        (buffer,) = product.scratch
+        start = b.mul(self.frame.thread, self.frame.size(self.depth * self.tile.columns))
+        packed = b.gep(self.frame.buffers[buffer], [start], source_etype=self.panel_kind)
+        left = b.sub(self.frame.size(self.n), column)
+        if reads_columns(product):
+            is_whole = b.icmp_signed(">=", left, I64(self.columns))
+            few = b.and_(is_whole, b.icmp_signed("<=", self.frame.size(self.m), I64(MOST_ROWS)))
+        elif reads_dots(product):
+            few = b.icmp_signed("<=", self.frame.size(self.m), I64(MOST_DOT_ROWS))
+        else:
+            self._pack(column, buffer, self.frame.thread)
+            return lambda row, rows: self._sum_panel(row, rows, packed, left)
+        with b.if_then(b.not_(few)):
+            self._pack(column, buffer, self.frame.thread)
+
+        def summed(row: ir.Value, rows: ir.Value) -> None:
+            with b.if_else(few) as (in_place, from_panel):
+                with in_place, self.loops.loop(I64(0), rows, 1) as line:
+                    self._sum_in_place(b.add(row, line), line, column, left)
+                with from_panel:
+                    self._sum_panel(row, rows, packed, left)
+
+        return summed
+
+    def _sum_panel(self, row: ir.Value, rows: ir.Value, packed: ir.Value, left: ir.Value) -> None:
+        """Sum a tile of a panel of which so many columns are left: where one vector holds these, that one alone."""
+        b = self.b
+        if isinstance(self.n, int) or self.tile.vectors == 1 or self.tile.dot is not None or self.product.groups > 1:
+            self._sum(row, rows, packed)
+            return
+        with b.if_else(b.icmp_signed("<=", left, I64(self.tile.lanes))) as (narrow, wide):
+            with narrow:
+                self._sum(row, rows, packed, tile=replace(self.tile, vectors=1))
+            with wide:
+                self._sum(row, rows, packed)
+
+    def _sum_in_place(self, row: ir.Value, line: ir.Value, column: ir.Value, left: ir.Value) -> None:
+        """Sum one row with the columns of a tile, of which so many are left, where these lie."""
+        b, product, size = self.b, self.product, self.frame.size
+        (k,), (n,) = product.k, product.n
+        self._bind(product.m, row)
+        place = self._base(product.lhs.index, product.k)
+        own = b.gep(self.frame.buffers[product.lhs.buffer], [place], source_etype=element(product.lhs.dtype))
+        first = self._first_column(column)
+        if reads_columns(product):
+            targets = [self._sum_place(line, index) for index in range(self.tile.vectors)]
+            store_row(self.loops, product, own, first, size(k.extent), targets)
+            return
+        sums, last, stride = self._sum_place(line, 0), b.sub(left, I64(1)), size(product.rhs.index.factor(n))
+        with self.loops.loop(I64(0), smaller(b, left, I64(self.columns)), DOT_COLUMNS) as start:
+            places = [b.add(start, I64(number)) for number in range(DOT_COLUMNS)]
+            columns = [b.gep(first, [b.mul(smaller(b, at, last), stride)], source_etype=self.kind) for at in places]
+            targets = [b.gep(sums, [at], source_etype=self.kind) for at in places]
+            store_dots(self.loops, product, own, columns, size(k.extent), targets)
+
+    def _first_column(self, column: ir.Value) -> ir.Value:
+        """The address of the first term of a column of the right operand, which no kernel has packed."""
+        b, rhs, (n,) = self.b, self.product.rhs, self.product.n
+        place = b.add(self._base(rhs.index, (*self.product.k, n)), b.mul(column, self.frame.size(rhs.index.factor(n))))
+        return b.gep(self.frame.buffers[rhs.buffer], [place], source_etype=element(rhs.dtype))
 
     def _coded_panel(self, stack: ir.Value) -> Callable[[ir.Value, ir.Value], None]:
         """The same of a panel in codes: for more rows than a tile has, it is unpacked before."""
@@ -220,8 +295,40 @@ class _Emitter:
 
         return summed
 
-    def _pack(self, column: ir.Value, buffer: Buffer, number: ir.Value) -> ir.Value:
-        """Pack a panel of columns into a buffer: rows of `k`, zeros past the last column of each group."""
+    def _pack(self, column: ir.Value, buffer: Buffer, number: ir.Value) -> None:
+        """Pack a panel of columns into a buffer: rows of `k`, and past the last column of each group anything."""
+        product, inner = self.product, self.product.k[-1].extent
+        if not packs_blocks(product) or (isinstance(inner, int) and inner < self.tile.lanes):
+            self._pack_rows(column, buffer, number)
+        elif isinstance(inner, int):
+            self._pack_blocks(column, buffer, number)
+        else:
+            with self.b.if_else(self.b.icmp_signed(">=", self.frame.size(inner), I64(self.tile.lanes))) as (
+                long,
+                short,
+            ):
+                with long:
+                    self._pack_blocks(column, buffer, number)
+                with short:
+                    self._pack_rows(column, buffer, number)
+
+    def _pack_blocks(self, column: ir.Value, buffer: Buffer, number: ir.Value) -> None:
+        """The same of columns that are contiguous along the innermost axis of `k`, by transposing blocks of them."""
+        b, product, tile, size = self.b, self.product, self.tile, self.frame.size
+        *outer, inner = product.k
+        stride, left = size(product.rhs.index.factor(product.n[0])), b.sub(size(self.n), column)
+        first, panel = self._first_column(column), self.frame.buffers[buffer]
+        step_cell = stack_slot(b, I64)
+        b.store(b.mul(number, size(self.depth * tile.columns)), step_cell)  # how far the panel has been written
+        with _nested(self.loops, self.frame, outer):
+            written = b.load(step_cell, typ=I64)
+            base = b.gep(first, [self._moved(product.rhs.index, outer)], source_etype=self.kind)
+            rows = b.gep(panel, [written], source_etype=self.kind)
+            pack_blocks(self.loops, tile, product.dtype, base, stride, left, size(inner.extent), rows)
+            b.store(b.add(written, size(inner.extent * tile.columns)), step_cell)
+
+    def _pack_rows(self, column: ir.Value, buffer: Buffer, number: ir.Value) -> None:
+        """The same row by row of `k`, with zeros past the last column of each group."""
         product, tile = self.product, self.tile
         first, place = Var("column", 1), Var("lane", self.columns)
         self.loops.variables[first] = column
@@ -230,7 +337,7 @@ class _Emitter:
         if tile.dot is not None:
             pack = pack_pairs if isinstance(tile.dot, PairDot) else pack_bytes
             self.loops.statements(pack(product, buffer, first, place, which))
-            return self.frame.buffers[buffer]
+            return
         inside = Inside(Index(((first, 1), (place, 1))), self.n)
         target = Index(((which, self.depth * tile.columns), (place, 1)))
         step: Dim = tile.columns
@@ -246,7 +353,6 @@ class _Emitter:
         for var in reversed(product.k):
             body = (For(var, body),)
         self.loops.statements(body)
-        return self.frame.buffers[buffer]
 
     # --- rows rounded to bytes
 
@@ -272,29 +378,36 @@ class _Emitter:
 
     # --- sums
 
-    def _sum(self, row: ir.Value, rows: ir.Value, packed: ir.Value, codes: CodeBlocks | None = None) -> None:
-        """Sum a tile, with the smallest height that covers the rows left."""
-        b = self.b
-        rows_of = heights(self.tile)
+    def _sum(
+        self,
+        row: ir.Value,
+        rows: ir.Value,
+        packed: ir.Value,
+        codes: CodeBlocks | None = None,
+        tile: Tile | None = None,
+    ) -> None:
+        """Sum a tile, or a narrower one of the same panel, with the smallest height that covers the rows left."""
+        b, tile = self.b, tile or self.tile
+        rows_of = heights(tile)
         done = b.append_basic_block("summed")
         for position, height in enumerate(rows_of):
             if position + 1 == len(rows_of):
-                self._sum_height(height, row, rows, packed, codes)
+                self._sum_height(height, row, rows, packed, codes, tile)
                 b.branch(done)
                 break
             here, smaller = b.append_basic_block(f"rows{height}"), b.append_basic_block("fewer")
             b.cbranch(b.icmp_signed(">", rows, I64(rows_of[position + 1])), here, smaller)
             b.position_at_end(here)
-            self._sum_height(height, row, rows, packed, codes)
+            self._sum_height(height, row, rows, packed, codes, tile)
             b.branch(done)
             b.position_at_end(smaller)
         b.position_at_end(done)
 
     def _sum_height(
-        self, height: int, row: ir.Value, rows: ir.Value, packed: ir.Value, codes: CodeBlocks | None
+        self, height: int, row: ir.Value, rows: ir.Value, packed: ir.Value, codes: CodeBlocks | None, tile: Tile
     ) -> None:
         """Sum `height` rows; where there are fewer, the last one is summed again."""
-        b, tile, product = self.b, self.tile, self.product
+        b, product, apart = self.b, self.product, self.tile.columns
         cells = cells_of(b, product.dtype, tile, height)
         starts_apart = isinstance(tile.dot, ByteDot)
         if starts_apart:
@@ -302,15 +415,19 @@ class _Emitter:
         last = b.sub(rows, I64(1))
         starts, conditions, byte_rows = [], [], []
         *outer, inner = product.k
+        self._bind(product.m, row)
         for line in range(height):
-            at = I64(line) if line == 0 else b.select(b.icmp_signed("<", I64(line), rows), I64(line), last)
+            inside = b.icmp_signed("<", I64(line), rows)
             if codes is not None and codes.dot is not None:
-                byte_rows.append(self._byte_row(b.add(row, at)))
-            self._bind(product.m, b.add(row, at))
+                byte_rows.append(
+                    self._byte_row(b.add(row, I64(line) if line == 0 else b.select(inside, I64(line), last)))
+                )
+            if line:
+                self.loops.advance(product.m, b.zext(inside, I64))
             starts.append(self._base(product.lhs.index, product.k))
             conditions.append([(self._base(condition.index, product.k), condition) for condition in product.lhs.where])
         step_cell = stack_slot(b, I64)
-        b.store(I64(tile.columns if starts_apart else 0), step_cell)  # how far the panel has been read
+        b.store(I64(apart if starts_apart else 0), step_cell)  # how far the panel has been read
         with _nested(self.loops, self.frame, outer):
             pointers = [self._row(start, where, outer) for start, where in zip(starts, conditions, strict=True)]
             read = b.load(step_cell, typ=I64)
@@ -328,14 +445,14 @@ class _Emitter:
                     panel_dtype = product.panel_dtype if product.codes is None else product.dtype
                     accumulate_narrow(
                         self.loops, product.dtype, tile, cells, pointers, product.lhs.dtype, step, panel,
-                        panel_dtype, extent_,
+                        panel_dtype, extent_, apart,
                     )  # fmt: skip
                 case PairDot():
                     accumulate_pairs(self.loops, tile, cells, pointers, step, panel, extent_)
                 case ByteDot():
                     accumulate_bytes(self.loops, product.lhs, tile, cells, pointers, step, panel, extent_)
             rows_read = extent_ if product.terms == 1 else up(b, extent_, I64(product.terms))
-            b.store(b.add(read, b.mul(rows_read, I64(tile.columns))), step_cell)
+            b.store(b.add(read, b.mul(rows_read, I64(apart))), step_cell)
         for line in range(height):
             for index in range(tile.vectors):
                 b.store(b.load(cells[line][index], typ=self.lanes), self._sum_place(I64(line), index))
@@ -378,19 +495,39 @@ class _Emitter:
         b, tile, loops = self.b, self.tile, self.loops
         whole = b.icmp_signed("==", columns, I64(self.columns))
         vectors = tile.vectors // self.product.groups
-        with loops.loop(I64(0), rows, 1) as line:
-            self._bind(self.product.m, b.add(row, line))
-            with b.if_else(whole) as (full, part):
-                with full:
-                    for index in range(vectors):
-                        self._finish_vector(line, index, column, None)
-                with part:
-                    for index in range(vectors):
-                        past = b.sub(columns, I64(index * tile.lanes))
-                        with b.if_then(b.icmp_signed(">", past, I64(0))):
-                            numbers = ir.Constant(vector(I64, tile.lanes), list(range(tile.lanes)))
-                            mask = b.icmp_signed("<", numbers, loops.splat(past, tile.lanes))
-                            self._finish_vector(line, index, column, mask)
+        with self._each_row(row, rows) as line, b.if_else(whole) as (full, part):
+            with full:
+                for index in range(vectors):
+                    self._finish_vector(line, index, column, None)
+            with part:
+                for index in range(vectors):
+                    past = b.sub(columns, I64(index * tile.lanes))
+                    with b.if_then(b.icmp_signed(">", past, I64(0))):
+                        numbers = ir.Constant(vector(I64, tile.lanes), list(range(tile.lanes)))
+                        mask = b.icmp_signed("<", numbers, loops.splat(past, tile.lanes))
+                        self._finish_vector(line, index, column, mask)
+
+    @contextmanager
+    def _each_row(self, row: ir.Value, rows: ir.Value) -> Iterator[ir.Value]:
+        """A loop over the lines of a tile, with the variables of its rows bound; its body is emitted meanwhile."""
+        b, variables, chain = self.b, self.loops.variables, self.product.m
+        if len(chain) < 2:
+            with self.loops.loop(I64(0), rows, 1) as line:
+                self._bind(chain, b.add(row, line))
+                yield line
+            return
+        self._bind(chain, row)
+        cells = {var: stack_slot(b, I64) for var in chain}
+        for var, cell in cells.items():
+            b.store(variables[var], cell)
+        with self.loops.loop(I64(0), rows, 1) as line:
+            current = {var: b.load(cell, typ=I64) for var, cell in cells.items()}
+            variables.update(current)
+            yield line
+            variables.update(current)
+            self.loops.advance(chain, I64(1))
+            for var, cell in cells.items():
+                b.store(variables[var], cell)
 
     def _finish_vector(self, line: ir.Value, index: int, column: ir.Value, mask: ir.Value | None) -> None:
         b, loops, tile = self.b, self.loops, self.tile

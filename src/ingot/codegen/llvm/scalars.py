@@ -140,12 +140,24 @@ def _of_floats(b: Builder, function: str, kind: ir.Type, arguments: Sequence[ir.
     if function in ("maximum", "minimum"):
         name = f"llvm.{function}.{_mangled(kind)}"
         return b.call(b.module.declared(name, ir.FunctionType(kind, [kind, kind])), arguments, "nsz ")
+    if function == "divide_by_normal":
+        return b.fdiv(*arguments)
+    if function == "round_within":
+        return _round_within(b, *arguments)
     if function == "copysign":
         return intrinsic(b, function, kind, arguments)
     name = {"power": "pow", "remainder": "fmod"}.get(function, function)
     if name in MATH:
         return MATH[name].emit(b, *arguments)
     raise Unemittable(f"{function} of {kind}")
+
+
+def _round_within(b: Builder, x: ir.Value, least: ir.Value, most: ir.Value) -> ir.Value:
+    """Held between the limits first, which are whole numbers; of a masked rounding, NaN takes only a comparison."""
+    raised = b.select(b.fcmp_ordered("<", x, least), least, x)
+    inside = b.select(b.fcmp_ordered(">", raised, most), most, raised)
+    whole = intrinsic(b, _INTRINSIC_ONE["round"], x.type, [inside])
+    return b.select(b.fcmp_ordered("ord", x, x), whole, ir.Constant(x.type, None))
 
 
 def _of_integers(b: Builder, function: str, dtype: DType, kind: ir.Type, arguments: Sequence[ir.Value]) -> ir.Value:

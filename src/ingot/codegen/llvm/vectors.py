@@ -10,13 +10,14 @@ from ingot.codegen.llvm import ir, scalars
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.emitter import Frame
 from ingot.codegen.llvm.expressions import Cell, Expressions
-from ingot.codegen.llvm.lanes import Lane
+from ingot.codegen.llvm.lane_count import lane_count
+from ingot.codegen.llvm.lanes import WORDS_IN_VECTOR, Lane
 from ingot.codegen.llvm.memory import Preheader
 from ingot.codegen.llvm.share import part_of, up
-from ingot.codegen.llvm.types import I32, I64, vector, width
+from ingot.codegen.llvm.types import I8, I32, I64, vector
 from ingot.codegen.llvm.work import operations_of
 from ingot.loops.ir import Apply, CheckedIndex, For, Index, Kind, Let, Local, Scalar, Statement, Update, Var
-from ingot.loops.rewrite import parts, stores, within
+from ingot.loops.rewrite import parts, within
 from ingot.loops.walk import Node, children
 from ingot.prim.functions import identity
 from ingot.schedule.work import HEAVY_FOR_UNROLLING
@@ -75,7 +76,9 @@ class Vectors(Expressions):
     def _vector(self, statement: For, shared: bool) -> None:
         """Vectorise a loop: whole vectors, several at a time in a reduction, and the rest under a mask."""
         b = self.b
-        lanes = self._lanes(statement)
+        reductions = [inner for inner in statement.body if isinstance(inner, Update)]
+        reduced = [self.cells[inner.name].dtype for inner in reductions if inner.name in self.cells]
+        lanes = lane_count(statement, reduced, self.frame.target)
         length = self.frame.size(statement.var.extent)
         low: ir.Value = I64(0)
         high = length
@@ -85,7 +88,6 @@ class Vectors(Expressions):
             high = b.select(b.icmp_signed("<", end, length), end, length)
         count = b.sub(high, low)
         self._hoist(statement)
-        reductions = [inner for inner in statement.body if isinstance(inner, Update)]
         times = 1 if not reductions else 4 if operations_of(statement.body) < HEAVY_FOR_UNROLLING else 2
         outer = {inner.name: self.cells[inner.name] for inner in reductions if inner.name in self.cells}
         parts = [self._accumulators(outer, reductions, lanes) for _ in range(times)]
@@ -105,9 +107,7 @@ class Vectors(Expressions):
         rest = b.sub(high, whole)
         with b.if_then(b.icmp_signed(">", rest, I64(0))):
             known = dict(self._known)
-            numbers = ir.Constant(vector(I64, lanes), list(range(lanes))) if lanes > 1 else I64(0)
-            mask = b.icmp_signed("<", numbers, self.splat(rest, lanes))
-            self._body(statement, whole, lanes, mask, parts[0], rest)
+            self._body(statement, whole, lanes, self._first_lanes(rest, lanes), parts[0], rest)
             self._known = known
         if self._preheader is not None:
             with b.goto_block(self._preheader.block):
@@ -116,6 +116,14 @@ class Vectors(Expressions):
         for name, cell in outer.items():
             function = next(inner.function for inner in reductions if inner.name == name)
             self._combine(cell, function, [part[name] for part in parts])
+
+    def _first_lanes(self, count: ir.Value, lanes: int) -> ir.Value:
+        """The mask of the first `count` of the lanes, fewer than all."""
+        b, kind = self.b, I64
+        if lanes > WORDS_IN_VECTOR:
+            count, kind = b.trunc(count, I8), I8
+        numbers = ir.Constant(vector(kind, lanes), list(range(lanes))) if lanes > 1 else I64(0)
+        return b.icmp_signed("<", numbers, self.splat(count, lanes))
 
     def _open_preheader(self, statement: For) -> Preheader:
         """A block before a loop, to which addresses are added until the loop is emitted."""
@@ -178,14 +186,6 @@ class Vectors(Expressions):
         value = self.across(values[0], lambda low, high: scalars.combined(b, function, cell.dtype, [low, high]))
         total = scalars.combined(b, function, cell.dtype, [self._fetched(cell), value])
         b.store(self._stored(total, cell.dtype), cell.pointer)
-
-    def _lanes(self, statement: For) -> int:
-        """The lanes of a loop in vectors: as many elements as the widest type that is stored or reduced allows."""
-        widths = [width(store.buffer.dtype) for store in stores(statement.body)]
-        widths += [
-            width(self.cells[e.name].dtype) for e in statement.body if isinstance(e, Update) and e.name in self.cells
-        ]
-        return max(1, self.frame.target.vector // max(4, *widths, 4))
 
 
 def _is_variant(node: Node, variables: set[Var], changed: set[str], known: dict[int, bool]) -> bool:

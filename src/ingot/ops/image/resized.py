@@ -199,12 +199,15 @@ def _picked(
     places: list[prim.Tensor | int] = list(range(x.rank))
     for axis in plan:
         if isinstance(axis, Axis):
-            at = prim.constant(_narrow(nearest_pixels(axis, coordinates, rounding)))
+            pixels = nearest_pixels(axis, coordinates, rounding)
+            factor = axis.size // axis.length
+            is_repeated = np.array_equal(pixels, np.arange(axis.length * factor) // max(factor, 1))
+            at = prim.iota((axis.size,), 0) / factor if is_repeated else prim.constant(_narrow(pixels))
         else:
             at = nearest(axis, coordinates, rounding)
             at = at if is_counted(axis, coordinates, rounding) else _stored([at, at])[0]
         places[axis.axis] = along(at, x.rank - axis.axis - 1)
-    in_range = all(isinstance(axis, Span) and axis.has_pixels for axis in plan)
+    in_range = all(isinstance(axis, Axis) or axis.has_pixels for axis in plan)
     return prim.gather(x, places, shape, in_range=in_range) if plan else x
 
 

@@ -15,7 +15,7 @@ from ingot.ops.define import Since, operator, superseded
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.quantization.blocks import Blocks
 from ingot.ops.quantization.granularity import check_granularity, check_pair, spread
-from ingot.ops.quantization.rounding import codes_in_primitives, to_codes
+from ingot.ops.quantization.rounding import codes_in_primitives, quotient, to_codes
 from ingot.ops.quantization.types import BYTES, CODES, CODES_19, CODES_21, CODES_28, REAL_OR_INT32, SCALE_24
 from ingot.ops.tensor.narrow import numbers_of
 from ingot.ops.typesets import FLOAT32, INT32, types
@@ -102,7 +102,7 @@ def lower(
     blocks = Blocks(x.shape, scale.shape, axis, block_size)
     steps = _rounded(blocks.split(x), inside)
     if not (isinstance(scale, Constant) and bool((scale.array == 1).all())):
-        steps = _rounded(steps / _rounded(blocks.beside(scale), inside), inside)
+        steps = _rounded(quotient(steps, _rounded(blocks.beside(scale), inside)), inside)
     points = None
     if zero_point is not None:
         points = Blocks(x.shape, zero_point.shape, axis, block_size).beside(zero_point)

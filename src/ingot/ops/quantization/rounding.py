@@ -8,6 +8,7 @@ from ingot import prim
 from ingot.dtypes import Array, DType
 from ingot.ops.tensor.narrow import low_bits, numbers_of, rounded
 from ingot.prim.functions import CODES
+from ingot.prim.tensor import Constant
 
 
 def to_codes(real: Array, zero_point: Array | None, dtype: DType, saturate: bool = True) -> Array:
@@ -46,15 +47,33 @@ def codes_in_primitives(
         return rounded(moved, dtype, saturate=False)
     if dtype not in _WHOLE:
         raise prim.Refused(f"elements of {dtype}")
-    whole = prim.apply("round", real)
-    moved = prim.where(prim.apply("is_nan", whole), 0.0, whole)
-    if zero_point is not None:
-        moved = moved + prim.cast(zero_point, moved.dtype)
-    if dtype not in CODES:
-        return prim.cast(moved, dtype)  # which saturates
-    lowest, highest = integer_range(dtype)
-    held = prim.apply("minimum", prim.apply("maximum", moved, float(lowest)), float(highest))
-    return low_bits(prim.cast(held, DType.INT32), dtype)
+    lowest, highest = map(float, integer_range(dtype))
+    if zero_point is None or (isinstance(zero_point, Constant) and not zero_point.array.any()):
+        moved = prim.cast(prim.apply("round_within", real, lowest, highest), DType.INT32)
+    else:
+        limits = [_less(limit, zero_point, real.dtype) for limit in (lowest, highest)]
+        near = prim.apply("round_within", real, *limits)
+        moved = prim.cast(near, DType.INT32) + prim.cast(zero_point, DType.INT32)
+    return low_bits(moved, dtype) if dtype in CODES else prim.cast(moved, dtype)
+
+
+def _less(limit: float, zero_point: prim.Tensor, dtype: DType) -> prim.Tensor:
+    """A limit less a zero point, in a type of floats."""
+    if isinstance(zero_point, Constant):
+        return prim.constant((limit - zero_point.array.astype(np.float64)).astype(dtype.numpy))
+    return limit - prim.cast(zero_point, dtype)
+
+
+def quotient(x: prim.Tensor, scale: prim.Tensor) -> prim.Tensor:
+    """`x / scale`, of a scale that broadcasts to it."""
+    if scale.dtype is DType.FLOAT32 and isinstance(scale, Constant) and _is_normal(scale.array):
+        return prim.apply("divide_by_normal", x, scale)
+    return x / scale
+
+
+def _is_normal(scale: Array) -> bool:
+    """Whether scales are positive, and so far from the ends of float32 that quotients by them can be corrected."""
+    return bool(((scale > 2.0**-100) & (scale < 2.0**100)).all())
 
 
 def integer_range(dtype: DType) -> tuple[int, int]:

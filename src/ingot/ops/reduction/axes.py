@@ -138,7 +138,7 @@ def _over_computed(
     is_last = prim.reshape(prim.apply("equal", prim.slice_(marks, [data.rank - 1], [1]), 1), ())
     ways: list[prim.Tensor] = []
     for last in (pairs.shape[-1], pairs.shape[-2]):
-        way = reduce(assume_reshape(pairs, (*first, last)), [*range(1, len(first), 2), *[len(first)] * (not ways)])
+        way = reduce(assume_reshape(data, (*first, last)), [*range(1, len(first), 2), *[len(first)] * (not ways)])
         ways.append(assume_reshape(way, left))
     (result,) = branch(is_last, ways[:1], ways[1:])
     if keepdims:

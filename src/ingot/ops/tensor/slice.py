@@ -93,7 +93,7 @@ def lower(
     inferred: tuple[Fact, ...],
     read: SizeReader,
 ) -> prim.Tensor:
-    """The sizes are those inferred, if it is known where the elements begin; else a run computes both.
+    """The sizes are those inferred, if it is known where the elements begin, from either end; else a run computes both.
 
     What the model states of the result, where the ends are computed, is checked against the input.
     """
@@ -112,8 +112,8 @@ def lower(
     for position, axis in enumerate(_axes(known, len(first), data.rank)):
         start, step = first[position], strides[position]
         begin = _first(start, data.shape[axis], step) if shape[axis] != 0 else 0
-        if begin is None or not isinstance(step, int):
-            raise prim.Refused(f"a slice from {start} of {data.shape[axis]}, which may count from either end")
+        if begin is None or not isinstance(step, int):  # it may count from either end
+            return _computed(data, starts, ends, axes, steps, facts, read)
         begins[axis], by[axis] = begin, step
         in_range &= shape[axis] == _length(data.shape[axis], start, _at(until, position), step)
     return prim.slice_(data, begins, shape, by, in_range=in_range)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from ingot.prim.descent import Descent
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from ingot.schedule.target import Target
 
 
+_OPENING = Lock()
+
+
 class Cuda:
     """A compiler for one GPU, by default the first."""
 
@@ -41,11 +44,16 @@ class Cuda:
         The driver is opened when it is needed first: ProviderError then, if there is none.
         """
         self._number, self._most_bytes, self._driver = number, most_bytes, of
+        self._device: Device | None = None
 
-    @cached_property
+    @property
     def memory(self) -> Device:
-        """The GPU, whose memory kernels read and write."""
-        return Device(self._driver or open_driver(), self._number, self._most_bytes)
+        """The GPU, whose memory kernels read and write: one for all threads."""
+        if self._device is None:
+            with _OPENING:
+                if self._device is None:
+                    self._device = Device(self._driver or open_driver(), self._number, self._most_bytes)
+        return self._device
 
     @property
     def target(self) -> Target:

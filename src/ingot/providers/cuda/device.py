@@ -9,10 +9,11 @@ from collections.abc import Callable
 from ctypes import c_float, c_size_t, c_uint64, c_void_p
 from statistics import median
 from typing import Any
+from weakref import finalize
 
 from ingot.dtypes import Array
 from ingot.errors import ProviderError
-from ingot.providers.cuda.driver import Driver
+from ingot.providers.cuda.driver import Driver, DriverError
 
 _NON_BLOCKING = 1
 _PORTABLE_AND_MAPPED = 3
@@ -42,51 +43,45 @@ class Device:
         self._handle = handle
         self._context: int | None = None
         self._lock = threading.RLock()
-        self._threads = threading.local()
+        self._own = _ThreadState()
         self._pool_stream = 0
         self._sizes: dict[int, int] = {}
         self._used = 0
         self.shared: set[int] = set()
         """The addresses of memory that the host reads and writes in place, too."""
-        self._functions: dict[tuple[str, str], int] = {}
-        self._images: dict[str, int] = {}
+        self._loaded: dict[str, _Module] = {}
 
     # --- threads
 
     @property
     def stream(self) -> int:
-        """The stream of this thread; its context is current from then on."""
-        stream: int | None = getattr(self._threads, "stream", None)
-        if stream is None:
-            self._enter()
-            stream = self._threads.stream = self._new_stream()
-            self._threads.failure = None
-            self._threads.is_capturing = False
-        return stream
+        """The stream of this thread, whose current context is that of the device."""
+        self._enter()
+        if self._own.stream is None:
+            self._own.stream = _Stream(self.driver)
+        return self._own.stream.number
 
     def _enter(self) -> None:
+        """Make the context current: another device of this thread, or another library, may have made its own that."""
         with self._lock:
             if self._context is None:
-                self._context = self.driver.integer("cuDevicePrimaryCtxRetain", self._handle, kind=c_void_p)
+                context = self.driver.integer("cuDevicePrimaryCtxRetain", self._handle, kind=c_void_p)
+                self.driver.call("cuCtxSetCurrent", context)
                 self._open_pool()
+                self._context = context
         self.driver.call("cuCtxSetCurrent", self._context)
 
     def _open_pool(self) -> None:
         """Have the pool hold what is freed, instead of giving it back whenever a stream is waited for."""
-        self.driver.call("cuCtxSetCurrent", self._context)
-        self._pool_stream = self._new_stream()
+        self._pool_stream = _new_stream(self.driver)
         pool = self.driver.integer("cuDeviceGetDefaultMemPool", self._handle, kind=c_void_p)
         self.driver.call("cuMemPoolSetAttribute", pool, _RELEASE_THRESHOLD, ctypes.byref(c_uint64(1 << 62)))
-
-    def _new_stream(self) -> int:
-        return self.driver.integer("cuStreamCreate", _NON_BLOCKING, kind=c_void_p)
 
     # --- memory
 
     def allocate(self, size: int, shared: bool = False) -> int:
-        stream, driver = self.stream, self.driver
-        del stream  # the context of this thread is there
-        size = max(size, 1)
+        self._enter()
+        driver, size = self.driver, max(size, 1)
         if shared:
             address = c_void_p()
             driver.call("cuMemHostAlloc", ctypes.byref(address), size, _PORTABLE_AND_MAPPED)
@@ -106,7 +101,7 @@ class Device:
         return block
 
     def free(self, address: int) -> None:
-        self.stream  # noqa: B018 - the context of this thread
+        self._enter()
         if address in self.shared:
             self.shared.discard(address)
             self.driver.call("cuMemFreeHost", address)
@@ -137,30 +132,26 @@ class Device:
         self.driver.call("cuStreamSynchronize", stream)
 
     def finish(self) -> None:
-        stream = self.stream
-        failure, self._threads.failure = self._threads.failure, None
-        if failure is not None:
-            raise failure
-        self.driver.call("cuStreamSynchronize", stream)
+        failure, self._own.failure = self._own.failure, None
+        try:
+            self.driver.call("cuStreamSynchronize", self.stream)
+        finally:
+            if failure is not None:  # kernels that were begun before it are done: their memory may be given back
+                raise failure
 
     # --- kernels
 
     def function(self, image: bytes, name: str) -> int:
-        """A kernel of PTX, which is loaded once."""
-        self.stream  # noqa: B018 - the context of this thread
-        key = hashlib.sha256(image).hexdigest()
+        """A kernel of PTX, which is loaded once: others wait for the thread that loads it."""
+        self._enter()
         with self._lock:
-            function = self._functions.get((key, name))
-            module = self._images.get(key)
-        if function is not None:
-            return function
-        if module is None:
-            module = self.driver.module(image)  # several at a time
-            with self._lock:
-                module = self._images.setdefault(key, module)
-        function = self.driver.function(module, name)
-        with self._lock:
-            return self._functions.setdefault((key, name), function)
+            module = self._loaded.setdefault(hashlib.sha256(image).hexdigest(), _Module())
+        with module.lock:
+            if module.number is None:
+                module.number = self.driver.module(image)
+            if name not in module.functions:
+                module.functions[name] = self.driver.function(module.number, name)
+            return module.functions[name]
 
     def launch(self, function: int, grid: tuple[int, int, int], block: tuple[int, int], arguments: Any) -> None:
         """Launch a kernel on the stream of this thread; `arguments` are 64-bit numbers."""
@@ -173,62 +164,111 @@ class Device:
         """The median time, on the device, of what `begin` launches."""
         stream, driver, times = self.stream, self.driver, []
         first, last = (driver.integer("cuEventCreate", 0, kind=c_void_p) for _ in range(2))
-        for _ in range(rounds):
-            driver.call("cuEventRecord", first, stream)
-            begin()
-            driver.call("cuEventRecord", last, stream)
-            driver.call("cuEventSynchronize", last)
-            elapsed = c_float()
-            driver.call("cuEventElapsedTime", ctypes.byref(elapsed), first, last)
-            times.append(elapsed.value / 1e3)
-        for event in (first, last):
-            driver.call("cuEventDestroy_v2", event)
+        try:
+            for _ in range(rounds):
+                driver.call("cuEventRecord", first, stream)
+                begin()
+                driver.call("cuEventRecord", last, stream)
+                driver.call("cuEventSynchronize", last)
+                elapsed = c_float()
+                driver.call("cuEventElapsedTime", ctypes.byref(elapsed), first, last)
+                times.append(elapsed.value / 1e3)
+        finally:
+            for event in (first, last):
+                driver.release("cuEventDestroy_v2", event)
         return median(times)
 
     def wait(self) -> None:
         """Wait for what was launched, unless that is captured."""
-        if not self._threads.is_capturing:
+        if not self.is_capturing:
             self.driver.call("cuStreamSynchronize", self.stream)
 
     def fail(self, error: BaseException) -> None:
         """Raise an error when this thread next finishes."""
-        self.stream  # noqa: B018 - the context of this thread
-        self._threads.failure = self._threads.failure or error
+        self._own.failure = self._own.failure or error
 
     @property
     def has_failed(self) -> bool:
         """Whether there is an error that this thread has not raised yet."""
-        return getattr(self._threads, "failure", None) is not None
+        return self._own.failure is not None
+
+    @property
+    def is_capturing(self) -> bool:
+        """Whether what this thread launches is captured, and does not run."""
+        return self._own.is_capturing
 
     def capture(self, begin: Callable[[], None]) -> Graph | None:
-        """What `begin` launches, as a graph, without running it; None where it failed."""
+        """What `begin` launches, as a graph, without running it; None where the driver refuses."""
         stream, graph = self.stream, c_void_p()
         self.driver.call("cuStreamBeginCapture_v2", stream, _RELAXED)
-        self._threads.is_capturing = True
+        self._own.is_capturing = True
         try:
             begin()
-        finally:
-            self._threads.is_capturing = False
+        except BaseException as error:
+            self.fail(error)
+        self._own.is_capturing = False
+        try:
             self.driver.call("cuStreamEndCapture", stream, ctypes.byref(graph))
-        if self.has_failed:
-            self._threads.failure = None
-            return None
-        return Graph(self, int(graph.value or 0))
+        except DriverError as error:  # what failed before has made the capture invalid
+            self.fail(error)
+        captured = int(graph.value or 0)
+        if not self.has_failed:
+            return Graph(self, captured)
+        if captured:
+            self.driver.release("cuGraphDestroy", captured)
+        if isinstance(self._own.failure, DriverError):  # others, such as Ctrl-C, are raised when the thread finishes
+            self._own.failure = None
+        return None
+
+
+class _ThreadState(threading.local):
+    """What a thread has of a device: a stream, once it is used, and an error that is to be raised."""
+
+    stream: _Stream | None = None
+    failure: BaseException | None = None
+    is_capturing = False
+
+
+class _Stream:
+    """A stream, which ends with the thread that has it."""
+
+    __slots__ = ("__weakref__", "number")
+
+    def __init__(self, driver: Driver) -> None:
+        self.number = _new_stream(driver)
+        finalize(self, driver.release, "cuStreamDestroy_v2", self.number).atexit = False
+
+
+class _Module:
+    """Code that is loaded, or being loaded by the thread that has the lock, and its kernels by name."""
+
+    __slots__ = ("functions", "lock", "number")
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.number: int | None = None
+        self.functions: dict[str, int] = {}
 
 
 class Graph:
     """Captured launches: a call launches all of them on the stream of the thread that calls."""
 
+    __slots__ = ("__weakref__", "_device", "_launchable")
+
     def __init__(self, device: Device, graph: int) -> None:
-        self._device = device
-        driver = device.driver
-        self._launchable = driver.integer("cuGraphInstantiateWithFlags", graph, 0, kind=c_void_p)
-        driver.call("cuGraphDestroy", graph)
+        """Of a graph of the driver, which is given back."""
+        self._device, driver = device, device.driver
+        try:
+            self._launchable = driver.integer("cuGraphInstantiateWithFlags", graph, 0, kind=c_void_p)
+        finally:
+            driver.release("cuGraphDestroy", graph)
+        finalize(self, driver.release, "cuGraphExecDestroy", self._launchable).atexit = False
 
     def __call__(self) -> None:
         device = self._device
         device.driver.call("cuGraphLaunch", self._launchable, device.stream)
 
-    def __del__(self) -> None:
-        if hasattr(self, "_launchable") and ctypes is not None:
-            self._device.driver.call("cuGraphExecDestroy", self._launchable)
+
+def _new_stream(driver: Driver) -> int:
+    """A stream of the current context that waits for no other."""
+    return driver.integer("cuStreamCreate", _NON_BLOCKING, kind=c_void_p)

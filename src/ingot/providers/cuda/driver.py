@@ -28,17 +28,15 @@ _SIGNATURES = {
     "cuDeviceGetAttribute": "pii",
     "cuDevicePrimaryCtxRetain": "pi",
     "cuCtxSetCurrent": "p",
-    "cuMemGetInfo_v2": "pp",
     "cuModuleLoadDataEx": "ptupp",
     "cuModuleGetFunction": "ppt",
-    "cuFuncGetAttribute": "pip",
     "cuStreamCreate": "pu",
+    "cuStreamDestroy_v2": "p",
     "cuStreamSynchronize": "p",
     "cuMemAllocAsync": "psp",
     "cuMemFreeAsync": "ap",
     "cuDeviceGetDefaultMemPool": "pi",
     "cuMemPoolSetAttribute": "pip",
-    "cuMemPoolTrimTo": "ps",
     "cuMemHostAlloc": "psu",
     "cuMemFreeHost": "p",
     "cuMemcpyHtoDAsync_v2": "apsp",
@@ -78,11 +76,16 @@ class Driver:
     """The driver, initialised; `library` has its functions as attributes."""
 
     def __init__(self, library: Any) -> None:
-        """ProviderError if the driver has no device or refuses to start."""
+        """ProviderError if the driver is too old, has no device or refuses to start."""
         self._library = library
         if isinstance(library, ctypes.CDLL):
             for name, kinds in _SIGNATURES.items():
-                getattr(library, name).argtypes = [_KINDS[kind] for kind in kinds]
+                try:
+                    getattr(library, name).argtypes = [_KINDS[kind] for kind in kinds]
+                except AttributeError:
+                    raise ProviderError(
+                        f"the NVIDIA driver is too old: it has no {name}", hint="install a driver for CUDA 12 or later"
+                    ) from None
         self.call("cuInit", 0)
 
     def call(self, name: str, *arguments: Any) -> None:
@@ -90,6 +93,10 @@ class Driver:
         code = getattr(self._library, name)(*arguments)
         if code:
             raise self.error(name, code)
+
+    def release(self, name: str, handle: int) -> None:
+        """Call a function that gives back a handle; where that fails nothing is left to do, as when a process ends."""
+        getattr(self._library, name)(handle)
 
     def error(self, function: str, code: int, log: str = "") -> DriverError:
         """The error of a number that a function returned; `log` is what else the driver had to say."""

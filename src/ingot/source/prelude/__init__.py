@@ -21,13 +21,19 @@ from ingot.source.prelude.windows import average_pool, conv, max_pool
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A function of the prelude, the attributes that it takes at most, and whether it takes floats of 16 bits."""
+    """A function of the prelude, the element types of its first input, and the attributes that it cannot do with."""
 
     function: Callable[..., Any]
-    any_float: bool = False
+    dtypes: tuple[DType, ...] = (DType.FLOAT32, DType.FLOAT64)
     leaves_out: tuple[str, ...] = ()
 
 
+_BYTES = (DType.INT8, DType.UINT8)
+_OF_PRODUCTS = (
+    *(DType.BFLOAT16, DType.FLOAT16, DType.FLOAT32, DType.FLOAT64),
+    *(DType.INT32, DType.INT64, DType.UINT32, DType.UINT64),
+)
+_OF_MAXIMA = (DType.BFLOAT16, DType.FLOAT16, DType.FLOAT32, DType.FLOAT64, *_BYTES)
 _ACTIVATION_NUMBERS = ("activation_alpha", "activation_beta", "output_sequence")
 
 WRITTEN: dict[str, Written] = {
@@ -35,13 +41,13 @@ WRITTEN: dict[str, Written] = {
     "BatchNormalization": Written(batch_normalization, leaves_out=("training_mode",)),
     "Conv": Written(conv),
     "GRU": Written(gru, leaves_out=_ACTIVATION_NUMBERS),
-    "Gemm": Written(gemm, any_float=True),
+    "Gemm": Written(gemm, _OF_PRODUCTS),
     "LSTM": Written(lstm, leaves_out=_ACTIVATION_NUMBERS),
     "LayerNormalization": Written(layer_normalization),
-    "MatMul": Written(matmul, any_float=True),
-    "MatMulInteger": Written(matmul_integer, any_float=True),
-    "MaxPool": Written(max_pool, any_float=True),
-    "QLinearMatMul": Written(qlinear_matmul, any_float=True),
+    "MatMul": Written(matmul, _OF_PRODUCTS),
+    "MatMulInteger": Written(matmul_integer, _BYTES),
+    "MaxPool": Written(max_pool, _OF_MAXIMA),
+    "QLinearMatMul": Written(qlinear_matmul, _BYTES),
     "RNN": Written(rnn, leaves_out=_ACTIVATION_NUMBERS),
     "Softmax": Written(softmax),
 }
@@ -55,4 +61,7 @@ def written_for(node: Node) -> Callable[..., Any] | None:
         return None
     first = node.inputs[0]
     dtype = first.type.dtype if first is not None and isinstance(first.type, TensorType) else None
-    return written.function if written.any_float or dtype in (DType.FLOAT32, DType.FLOAT64) else None
+    if dtype is None or dtype not in written.dtypes:
+        return None
+    is_scaled = node.get("alpha", 1.0) != 1 or node.get("beta", 1.0) != 1
+    return None if node.applies("Gemm") and dtype.is_integer and is_scaled else written.function

@@ -11,7 +11,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 def softmax(x: Array, *, axis: int = -1) -> Array:
     """Exponentials along an axis, scaled to sum to one; the largest is taken off first, so that none overflows."""
-    exponentials = np.exp(x - x.max(axis=axis, keepdims=True))
+    exponentials = np.exp(x - x.max(axis=axis, keepdims=True, initial=-np.inf))
     y: Array = exponentials / exponentials.sum(axis=axis, keepdims=True)
     return y
 

@@ -19,18 +19,20 @@ def gemm(
     transA: int = 0,  # noqa: N803
     transB: int = 0,  # noqa: N803
 ) -> Array:
-    """`alpha * a @ b + beta * c`, with `a` and `b` transposed if that is asked for."""
-    y: Array = (a.T if transA else a) @ (b.T if transB else b)
+    """`alpha * a @ b + beta * c`, with `a` and `b` transposed if that is asked for; 16 bits are computed in 32."""
+    wide = a.dtype if a.dtype.kind in "iu" or a.itemsize > 2 else np.dtype(np.float32)
+    y: Array = (a.T if transA else a).astype(wide) @ (b.T if transB else b).astype(wide)
     if alpha != 1:
-        y = (alpha * y).astype(a.dtype)
-    if c is None:
-        return y
-    return y + (c if beta == 1 else (beta * c).astype(a.dtype))
+        y = y * wide.type(alpha)
+    if c is not None:
+        y = y + (c.astype(wide) if beta == 1 else c.astype(wide) * wide.type(beta))
+    return y.astype(a.dtype)
 
 
 def matmul(a: Array, b: Array) -> Array:
-    """The product of matrices, of 16 bits summed in 32."""
-    product: Array = np.matmul(a.astype(np.float32), b.astype(np.float32))
+    """The product of matrices, floats of 16 bits summed in 32."""
+    wide = a.dtype if a.dtype.kind in "iu" else np.float32
+    product: Array = np.matmul(a.astype(wide), b.astype(wide))
     return product.astype(a.dtype)
 
 

@@ -1,4 +1,4 @@
-"""The processor's limit on float32 arithmetic, measured: fused multiply-adds in registers, nothing else."""
+"""The processor's limits on arithmetic, measured: multiply-adds in registers, nothing else."""
 
 # mypy: disable-error-code="import-untyped"
 
@@ -24,14 +24,25 @@ BURSTS = 8
 
 def fma_limit(cores: Sequence[int]) -> float:
     """Float32 operations a second that a multiply-add loop reaches on each of `cores` at once, two for each one."""
-    best = 0.0
-    for width in WIDTHS:
-        engine, loop = _compiled(width)
-        steps = _calibrated(loop)
-        for _ in range(BURSTS):
-            seconds = max(_together(loop, steps, cores))
-            best = max(best, 2.0 * width * CHAINS * steps * len(cores) / seconds)
-        del engine
+    return max(2.0 * width * _instructions(_loop(width), cores) for width in WIDTHS)
+
+
+def byte_limit(cores: Sequence[int]) -> float | None:
+    """Operations a second of a loop of multiply-adds of bytes, on each of `cores` at once: two for each of four terms.
+
+    None for a processor without `vpdpbusd`.
+    """
+    if not llvm.get_host_cpu_features().get("avx512vnni", False):
+        return None
+    return 2.0 * 4 * 16 * _instructions(_loop(16, of_bytes=True), cores)
+
+
+def _instructions(module: ir.Module, cores: Sequence[int]) -> float:
+    """How many instructions a second a loop runs, on each of `cores` at once."""
+    engine, loop = _compiled(module)
+    steps = _calibrated(loop)
+    best = max(CHAINS * steps * len(cores) / max(_together(loop, steps, cores)) for _ in range(BURSTS))
+    del engine
     return best
 
 
@@ -62,7 +73,7 @@ def _calibrated(loop: Callable[[int, float, float], float]) -> int:
         steps *= 4
 
 
-def _compiled(width: int) -> tuple[llvm.ExecutionEngine, Callable[[int, float, float], float]]:
+def _compiled(source: ir.Module) -> tuple[llvm.ExecutionEngine, Callable[[int, float, float], float]]:
     """The loop as machine code of this processor, and the engine that must outlive it."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
@@ -72,40 +83,47 @@ def _compiled(width: int) -> tuple[llvm.ExecutionEngine, Callable[[int, float, f
         features=f"{features},-prefer-256-bit" if "+avx512f" in features else features,
         opt=2,
     )
-    module = llvm.parse_assembly(str(_loop(width)))
+    module = llvm.parse_assembly(str(source))
     engine = llvm.create_mcjit_compiler(module, machine)
     engine.finalize_object()
     kind = ctypes.CFUNCTYPE(ctypes.c_float, ctypes.c_int64, ctypes.c_float, ctypes.c_float)
     return engine, kind(engine.get_function_address("loop"))
 
 
-def _loop(width: int) -> ir.Module:
-    """`for each step: every sum = sum · a + b`; the total is returned, so that nothing can be left out."""
+def _loop(width: int, of_bytes: bool = False) -> ir.Module:
+    """`for each step: every sum = sum · a + b`, or `sum + a · b` of bytes.
+
+    The total is returned, so that nothing can be left out.
+    """
     number, vector, count = ir.FloatType(), ir.VectorType(ir.FloatType(), width), ir.IntType(64)
+    kind = ir.VectorType(ir.IntType(32), width) if of_bytes else vector
     module = ir.Module("limit")
-    fma = ir.Function(module, ir.FunctionType(vector, [vector] * 3), f"llvm.fma.v{width}f32")
+    name = f"llvm.x86.avx512.vpdpbusd.{32 * width}" if of_bytes else f"llvm.fma.v{width}f32"
+    instruction = ir.Function(module, ir.FunctionType(kind, [kind] * 3), name)
     function = ir.Function(module, ir.FunctionType(number, [count, number, number]), "loop")
     steps, a, b = function.args
     builder = ir.IRBuilder(function.append_basic_block("entry"))
-    factor, addend = (_splat(builder, x, vector) for x in (a, b))
+    factors = [_splat(builder, x, vector) for x in (a, b)]
+    factor, addend = (builder.bitcast(x, kind) for x in factors) if of_bytes else factors
     entry, body, end = builder.block, function.append_basic_block("body"), function.append_basic_block("end")
     builder.branch(body)
     builder.position_at_end(body)
     step = builder.phi(count)
-    sums = [builder.phi(vector) for _ in range(CHAINS)]
-    new = [builder.call(fma, [total, factor, addend]) for total in sums]
+    sums = [builder.phi(kind) for _ in range(CHAINS)]
+    new = [builder.call(instruction, [total, factor, addend]) for total in sums]
     following = builder.add(step, count(1))
     step.add_incoming(count(0), entry)
     step.add_incoming(following, body)
     for index, (total, updated) in enumerate(zip(sums, new, strict=True)):
-        total.add_incoming(ir.Constant(vector, [ir.Constant(number, float(index))] * width), entry)
+        total.add_incoming(ir.Constant(kind, [ir.Constant(kind.element, index)] * width), entry)
         total.add_incoming(updated, body)
     builder.cbranch(builder.icmp_signed("<", following, steps), body, end)
     builder.position_at_end(end)
     whole = new[0]
     for total in new[1:]:
-        whole = builder.fadd(whole, total)
-    builder.ret(builder.extract_element(whole, ir.IntType(32)(0)))
+        whole = builder.add(whole, total) if of_bytes else builder.fadd(whole, total)
+    first = builder.extract_element(whole, ir.IntType(32)(0))
+    builder.ret(builder.bitcast(first, number) if of_bytes else first)
     return module
 
 

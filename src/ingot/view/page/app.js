@@ -14,6 +14,13 @@ import { advance, freeze, HEADER, Instance, origin, reflow } from "./reflow.js";
 const ANIMATION = 260;
 const MOST_OPENED = 20000;
 
+/** @param {Scene} scene */
+function firstInstance(scene) {
+  const level = scene.levels.get(scene.model.root);
+  if (!level) throw new Error("the first level is missing");
+  return new Instance(level, null, -1);
+}
+
 export class App {
   /**
    * @param {Scene} scene
@@ -26,15 +33,15 @@ export class App {
     if (!context) throw new Error("this browser has no canvas");
     this.drawing = new Drawing(scene, context);
     this.camera = { x: 0, y: 0, scale: 1 };
-    const level = scene.levels.get(scene.model.root);
-    if (!level) throw new Error("the first level is missing");
-    this.root = new Instance(level, null, -1);
+    this.root = firstInstance(scene);
     /** @type {Selection} */
     this.selection = { kind: "model" };
     /** @type {(() => void)[]} */
     this.onSelect = [];
     /** @type {(() => void)[]} */
     this.onFrame = [];
+    /** @type {((selection: Selection) => Promise<Node[]>)[]} what else the panel shows of a selection, above the rest */
+    this.panelParts = [];
     this.isPending = false;
     /** @type {Promise<void>} */
     this.turning = Promise.resolve();
@@ -45,6 +52,21 @@ export class App {
     advance(this.root, 1);
     this.resize();
     this.fit(false);
+  }
+
+  /**
+   * Show another scene; nothing is open in it or selected yet.
+   * @param {Scene} scene
+   */
+  replace(scene) {
+    this.scene = this.drawing.scene = scene;
+    this.root = firstInstance(scene);
+    this.motion = null;
+    this.selection = { kind: "model" };
+    this.drawing.selected = this.drawing.hovered = null;
+    this.drawing.followed = new Set();
+    reflow(this.root);
+    advance(this.root, 1);
   }
 
   /**

@@ -1,6 +1,7 @@
 // Drawing: boxes, frames of open groups and lines, as far as they are on the screen and large enough to be seen.
 // @ts-check
 import { corners, trace } from "./curves.js";
+import { markOf } from "./marks.js";
 
 /**
  * @typedef {import("./reflow.js").Instance} Instance
@@ -32,6 +33,8 @@ export class Drawing {
     this.followed = new Set();
     /** @type {Map<number, string>} colours of leaves by a measure: times, errors */
     this.heat = new Map();
+    /** @type {import("./marks.js").Marks} colours around leaves and around groups with such leaves inside: problems, differences */
+    this.marks = { leaves: new Map(), levels: new Map() };
     /** @type {[number, number, number, number][]} */
     this.labels = [];
     this.drawn = 0;
@@ -75,7 +78,7 @@ export class Drawing {
       const x = ox + now.lefts[item], y = oy + now.tops[item], w = now.widths[item], h = now.heights[item];
       if (x > view.right || y > view.bottom || x + w < view.left || y + h < view.top) continue;
       context.fillStyle = theme.frames[(depth + 1) % 2];
-      context.strokeStyle = this.isAt(instance, item, this.selected) ? "#1f6feb" : theme.border;
+      context.strokeStyle = this.isAt(instance, item, this.selected) ? "#1f6feb" : markOf(this.marks, level.items[item]) || theme.border;
       context.lineWidth = this.isAt(instance, item, this.selected) ? 2.5 : 1;
       rounded(context, x, y, w, h, 8);
       context.fill();
@@ -127,10 +130,11 @@ export class Drawing {
     context.textAlign = "left";
     context.lineWidth = 3;
     context.strokeStyle = this.theme.frames[(depth + 1) % 2];
-    const width = Math.min(w - 40, context.measureText(title).width);
-    context.strokeText(title, x + 12, y + 18, w - 40);
+    title = shortened(context, title, w - 40);
+    const width = context.measureText(title).width;
+    context.strokeText(title, x + 12, y + 18);
     context.fillStyle = this.theme.text;
-    context.fillText(title, x + 12, y + 18, w - 40);
+    context.fillText(title, x + 12, y + 18);
     if (open && open.level.class && w > width + 150) {
       context.font = `10px ${FONT}`;
       context.fillStyle = this.theme.faint;
@@ -155,10 +159,10 @@ export class Drawing {
     const isSelected = this.isAt(instance, number, this.selected), isHovered = this.isAt(instance, number, this.hovered);
     const shade = theme.is_dark ? "dark" : "light";
     const heat = item.kind === "node" ? this.heat.get(item.number) : undefined;
-    const isSmall = scale * 12 < 3.2;
+    const isSmall = scale * 12 < 3.2, mark = markOf(this.marks, item);
     const colour = heat || (item.family ? families[item.family][shade] : theme.box);
     if (isSmall) {
-      context.fillStyle = item.kind === "group" ? families[largest(item)]?.[shade] || theme.border : item.kind === "node" ? colour : theme.port;
+      context.fillStyle = mark || (item.kind === "group" ? families[largest(item)]?.[shade] || theme.border : item.kind === "node" ? colour : theme.port);
       context.fillRect(x, y, w, h);
       if (isSelected) this.ring(x, y, w, h);
       return;
@@ -198,6 +202,7 @@ export class Drawing {
       context.fill();
       context.stroke();
     }
+    if (mark) this.ring(x, y, w, h, mark);
     if (isSelected) this.ring(x, y, w, h);
     context.textAlign = "center";
     context.fillStyle = theme.text;
@@ -225,10 +230,11 @@ export class Drawing {
    * @param {number} y
    * @param {number} w
    * @param {number} h
+   * @param {string} [colour]
    */
-  ring(x, y, w, h) {
+  ring(x, y, w, h, colour = "#1f6feb") {
     const context = this.context, wide = Math.max(2.5, 2 / /** @type {number} */ (this.scale));
-    context.strokeStyle = "#1f6feb";
+    context.strokeStyle = colour;
     context.lineWidth = wide;
     rounded(context, x - 2, y - 2, w + 4, h + 4, 7);
     context.stroke();
@@ -344,6 +350,18 @@ export class Drawing {
   isAt(instance, item, spot) {
     return Boolean(spot && spot.instance === instance && spot.item === item);
   }
+}
+
+/**
+ * As much of a text as fits into a width, and an ellipsis.
+ * @param {CanvasRenderingContext2D} context
+ * @param {string} text
+ * @param {number} width
+ */
+function shortened(context, text, width) {
+  const whole = context.measureText(text).width;
+  if (whole <= width) return text;
+  return `${text.slice(0, Math.max(1, Math.floor((text.length * width) / whole) - 2))}…`;
 }
 
 /** @param {Item} item */

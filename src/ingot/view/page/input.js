@@ -7,25 +7,44 @@ import { byId, make } from "./elements.js";
 const KEYS = [
   ["/", "search"], ["↑ ↓", "to what computes the input, or reads the output"], ["← →", "to the neighbour"], ["Enter", "open or close the selected group"],
   ["[  ]", "the one before or after, of equal parts"], ["F", "fit the picture"], ["+ −", "zoom"], ["E", "open all"], ["C", "close all"], ["Esc", "select the model"],
-  ["Alt ← →", "back and forward"], ["D", "light or dark"], ["P", "panel"], ["?", "this list"],
+  ["Alt ← →", "back and forward"], ["M", "edit"], ["Ctrl Z  Ctrl Y", "undo and redo an edit"], ["D", "light or dark"], ["P", "panel"], ["?", "this list"],
 ];
 
-/** @param {App} app */
-export function listening(app) {
+/** @type {App} whose picture keys and buttons act on */
+let active;
+
+/**
+ * Let keys and buttons act on a picture.
+ * @param {App} app
+ */
+export function activate(app) {
+  active = app;
+}
+
+/**
+ * Let a pointer and its wheel move a picture and select in it.
+ * @param {App} app
+ */
+export function touching(app) {
   pointing(app);
-  const canvas = app.canvas;
-  canvas.addEventListener("wheel", (event) => {
+  app.canvas.addEventListener("wheel", (event) => {
     event.preventDefault();
     const isWheel = event.deltaMode !== 0 || (event.deltaX === 0 && Math.abs(event.deltaY) >= 80);
     if (event.ctrlKey) app.zoom(Math.exp(-event.deltaY / 120), event.offsetX, event.offsetY);
     else if (isWheel && !event.shiftKey) app.zoom(event.deltaY > 0 ? 0.8 : 1.25, event.offsetX, event.offsetY);
     else app.pan(-event.deltaX, -event.deltaY);
   }, { passive: false });
-  new ResizeObserver(() => app.resize()).observe(canvas);
-  addEventListener("keydown", (event) => keyed(app, event));
-  byId("fit").onclick = () => app.fit();
-  byId("open-all").onclick = () => app.openAll();
-  byId("close-all").onclick = () => app.closeAll();
+}
+
+/** @param {App} app */
+export function listening(app) {
+  activate(app);
+  touching(app);
+  new ResizeObserver(() => app.resize()).observe(app.canvas);
+  addEventListener("keydown", (event) => keyed(active, event));
+  byId("fit").onclick = () => active.fit();
+  byId("open-all").onclick = () => active.openAll();
+  byId("close-all").onclick = () => active.closeAll();
   byId("back").onclick = () => history.back();
   byId("forward").onclick = () => history.forward();
   byId("theme").onclick = () => dress(app, app.drawing.theme.is_dark ? "light" : "dark");
@@ -123,6 +142,7 @@ function keyed(app, event) {
     c: () => app.closeAll(),
     Escape: () => app.select({ kind: "model" }),
     d: () => byId("theme").click(),
+    m: () => byId("edit").click(),
     p: () => document.body.classList.toggle("no-panel"),
     "?": () => help(),
   };

@@ -45,6 +45,12 @@ async function read(app, hash) {
     if (leaf >= 0) await app.reveal(leaf);
   } else if (key === "group") await app.revealLevel(Number(name));
   else if (key === "value") {
-    for (const [value, each] of app.scene.names) if (each === name) app.select({ kind: "value", value });
+    const known = () => [...app.scene.names].find((entry) => entry[1] === name);
+    if (!known()) {
+      const leaf = (await app.scene.index()).outputs.findIndex((/** @type {string} */ text) => text.split(" ").includes(name));
+      if (leaf >= 0) await app.reveal(leaf); // whose level has the value
+    }
+    const found = known();
+    if (found) app.select({ kind: "value", value: found[0] });
   } else app.select({ kind: "model" });
 }

@@ -1,6 +1,7 @@
 // The small map in the corner: where in the whole picture one looks.
 // @ts-check
 import { byId } from "./elements.js";
+import { markOf } from "./marks.js";
 
 /**
  * @typedef {import("./app.js").App} App
@@ -20,7 +21,8 @@ export function mapping(app) {
     level.items.forEach((item, i) => {
       if (!item.width) return;
       const left = x + now.lefts[i], top = y + now.tops[i], open = instance.inner.get(i);
-      context.fillStyle = open ? theme.frames[(depth + 1) % 2] : item.kind === "node" ? app.scene.model.families[item.family][theme.is_dark ? "dark" : "light"] : theme.border;
+      const mark = open ? null : markOf(app.drawing.marks, item);
+      context.fillStyle = mark || (open ? theme.frames[(depth + 1) % 2] : item.kind === "node" ? app.scene.model.families[item.family][theme.is_dark ? "dark" : "light"] : theme.border);
       context.fillRect(ox + left * scale, oy + top * scale, Math.max(1, now.widths[i] * scale), Math.max(1, now.heights[i] * scale));
       if (open && depth < 3 && now.widths[i] * scale > 3) boxes(open, left, top, depth + 1);
     });
@@ -35,7 +37,9 @@ export function mapping(app) {
     context.strokeStyle = "#1f6feb";
     context.lineWidth = 1.5 * ratio;
     const w = (app.width || 0) / camera.scale, h = (app.height || 0) / camera.scale;
-    context.strokeRect(ox + camera.x * scale, oy + camera.y * scale, w * scale, h * scale);
+    const left = Math.max(1, ox + camera.x * scale), top = Math.max(1, oy + camera.y * scale);
+    const right = Math.min(canvas.width - 1, ox + (camera.x + w) * scale), bottom = Math.min(canvas.height - 1, oy + (camera.y + h) * scale);
+    if (right > left && bottom > top) context.strokeRect(left, top, right - left, bottom - top);
   });
   const go = (/** @type {PointerEvent} */ event) => {
     const x = (event.offsetX * ratio - ox) / scale, y = (event.offsetY * ratio - oy) / scale;

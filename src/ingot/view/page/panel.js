@@ -10,8 +10,12 @@ import { address, get, isSaved } from "./transport.js";
  * @typedef {import("./scene.js").Item} Item
  */
 
-/** @param {App} app */
-export function showing(app) {
+/**
+ * Show what is selected, from now on; what is selected already, unless it is another picture's turn.
+ * @param {App} app
+ * @param {boolean} [isLater]
+ */
+export function showing(app, isLater = false) {
   const panel = byId("panel");
   let turn = 0;
   const show = async () => {
@@ -25,6 +29,7 @@ export function showing(app) {
         const item = selection.instance.level.items[selection.item];
         parts = item.kind === "group" ? groupPart(app, item) : await leafPart(app, item);
       }
+      parts = [...(await Promise.all(app.panelParts.map((part) => part(selection)))).flat(), ...parts];
     } catch (error) {
       parts = [make("p", { class: "bad" }, /** @type {Error} */ (error).message)];
     }
@@ -34,7 +39,7 @@ export function showing(app) {
     }
   };
   app.onSelect.push(show);
-  show();
+  if (!isLater) show();
 }
 
 /** @param {App} app */

@@ -11,9 +11,13 @@ import { get } from "./transport.js";
  */
 
 export class Scene {
-  /** @param {any} model */
-  constructor(model) {
+  /**
+   * @param {any} model
+   * @param {string} [prefix]  of the paths of what belongs to it
+   */
+  constructor(model, prefix = "") {
     this.model = model;
+    this.prefix = prefix;
     /** @type {Map<number, Level>} */
     this.levels = new Map();
     /** @type {Map<number, string>} */
@@ -24,6 +28,8 @@ export class Scene {
     this.ranges = new Map();
     /** @type {Set<number>} values with NaN or infinities in the last run */
     this.faults = new Set();
+    /** @type {Map<number, {message: string, hint: string | null, severity: string}[]>} what is wrong with leaves */
+    this.problems = new Map();
     /** @type {Promise<any> | null} */
     this.listed = null;
     for (const level of model.levels) this.add(level);
@@ -42,17 +48,17 @@ export class Scene {
    * @returns {Promise<Level>}
    */
   async level(number) {
-    return this.levels.get(number) || this.add(await get(`level/${number}`));
+    return this.levels.get(number) || this.add(await get(`level/${number}`, this.prefix));
   }
 
   /** Fetch the types of all values that are known here. */
   async fetchTypes() {
-    for (const [value, type] of Object.entries(await get("types"))) this.types.set(Number(value), type);
+    for (const [value, type] of Object.entries(await get("types", this.prefix))) this.types.set(Number(value), type);
   }
 
   /** The names of all nodes, their operators and levels. */
   index() {
-    this.listed = this.listed || get("index");
+    this.listed = this.listed || get("index", this.prefix);
     return this.listed;
   }
 

@@ -1,4 +1,4 @@
-// Search over names, operators and sizes of all nodes and values.
+// Search over names, operators, types and sizes of all nodes and values.
 // @ts-check
 import { byId, make } from "./elements.js";
 
@@ -30,13 +30,13 @@ export function searching(app) {
     const index = await app.scene.index();
     leaves = [];
     for (let leaf = 0; leaf < index.names.length && leaves.length < MOST_HITS; leaf++) {
-      const text = `${index.names[leaf]} ${index.operators[leaf]} ${index.outputs[leaf]}`.toLowerCase();
+      const text = `${index.names[leaf]} ${index.operators[leaf]} ${index.outputs[leaf]} ${index.types[leaf]}`.toLowerCase();
       if (words.every((/** @type {string} */ word) => text.includes(word))) leaves.push(leaf);
     }
     list.replaceChildren(
       ...leaves.map((leaf, i) => make("li", { onmousedown: () => go(i) }, make("b", {}, index.operators[leaf]), index.names[leaf], make("span", {}, `  ${index.outputs[leaf]}`))),
     );
-    if (!leaves.length) list.replaceChildren(make("li", {}, "nothing has this name, operator or size"));
+    if (!leaves.length) list.replaceChildren(make("li", {}, "nothing has this name, operator, type or size"));
     list.hidden = false;
     choose(0);
   };

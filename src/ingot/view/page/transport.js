@@ -10,17 +10,30 @@ const embedded = (() => {
 /** Whether this page was saved: nothing can be run or measured then. */
 export const isSaved = embedded !== null;
 
+/** The beginning of paths: of the version of an edited model, or of one of two models, that is shown. */
+let shown = "";
+
+/**
+ * Ask for one version, or one of two models, from now on.
+ * @param {string} prefix
+ */
+export function within(prefix) {
+  shown = prefix;
+}
+
 /**
  * The data at a path, as the server gives it; an Error with its message if there is none.
  * @param {string} path
+ * @param {string} [prefix]
  * @returns {Promise<any>}
  */
-export async function get(path) {
+export async function get(path, prefix = shown) {
+  const whole = `${prefix}${path}`;
   if (embedded) {
-    if (path in embedded) return embedded[path];
+    if (whole in embedded) return embedded[whole];
     throw new Error("a saved page does not have this; open the model with 'ingot view'");
   }
-  return answer(await fetch(`data/${path}`));
+  return answer(await fetch(`data/${whole}`));
 }
 
 /**
@@ -28,12 +41,13 @@ export async function get(path) {
  * @param {string} path
  * @param {any} body  an object, or the bytes of a file
  * @param {AbortSignal} [signal]
+ * @param {string} [prefix]
  * @returns {Promise<any>}
  */
-export async function post(path, body, signal) {
+export async function post(path, body, signal, prefix = shown) {
   if (embedded) throw new Error("a saved page cannot run the model; open it with 'ingot view'");
   const isBytes = body instanceof ArrayBuffer;
-  return answer(await fetch(`data/${path}`, { method: "POST", body: isBytes ? body : JSON.stringify(body), signal }));
+  return answer(await fetch(`data/${prefix}${path}`, { method: "POST", body: isBytes ? body : JSON.stringify(body), signal }));
 }
 
 /**
@@ -41,7 +55,7 @@ export async function post(path, body, signal) {
  * @param {string} path
  */
 export function address(path) {
-  return embedded ? null : `data/${path}`;
+  return embedded ? null : `data/file/${shown}${path}`;
 }
 
 /** @param {Response} response */

@@ -13,6 +13,7 @@ from ingot.codegen.job import JobEntry
 from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.thread_pool.announce import emit_advance, emit_announce
 from ingot.codegen.llvm.thread_pool.jump import emit_jump_from
+from ingot.codegen.llvm.thread_pool.native_run import emit_native_run
 from ingot.codegen.llvm.thread_pool.serve import emit_dismiss, emit_lead, emit_serve
 from ingot.codegen.llvm.thread_pool.steps import emit_steps
 from ingot.codegen.llvm.thread_pool.system import System
@@ -38,7 +39,8 @@ def thread_pool_text(target: Target) -> str:
     system = System(target.triple)
     steps = emit_steps(module)
     jump_from = emit_jump_from(module, steps.step_at)
-    emit_walk(module, JobEntry.WALK, steps, jump_from)
+    walk = emit_walk(module, JobEntry.WALK, steps, jump_from)
+    emit_native_run(module, JobEntry.RUN, walk)
     emit_is_shared(module, JobEntry.IS_SHARED, steps)
     wait, wake = emit_wait(module, system), emit_wake(module, system)
     announce = emit_announce(module, wake)

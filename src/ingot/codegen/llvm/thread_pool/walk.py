@@ -9,7 +9,7 @@ from ingot.codegen.llvm.thread_pool.steps import Steps
 from ingot.codegen.llvm.types import I64, PTR
 
 
-def emit_walk(module: ir.Module, name: str, steps: Steps, jump_from: ir.Function) -> None:
+def emit_walk(module: ir.Module, name: str, steps: Steps, jump_from: ir.Function) -> ir.Function:
     """`walk(job)`: all steps, one after another."""
     b = Routine(module, name, [PTR], public=True)
     (job,) = b.args
@@ -48,6 +48,7 @@ def emit_walk(module: ir.Module, name: str, steps: Steps, jump_from: ir.Function
     b.position_at_end(end)
     b.call(steps.end, [job, index])
     b.ret_void()
+    return b.function
 
 
 def emit_is_shared(module: ir.Module, name: str, steps: Steps) -> None:

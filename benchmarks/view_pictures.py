@@ -1,0 +1,184 @@
+"""The pictures of the guide to viewing: the page of models as it opens, and of what it can do.
+
+    python -m benchmarks.view_pictures [--models FOLDER] [NAME...]
+
+writes docs/guide/pictures. Models are those of `python -m benchmarks.zoo`, in build/zoo or the folder given, a pipeline
+of scikit-learn and one of 10,000 nodes, which are made here. It needs playwright, Chromium, Pillow and scikit-learn.
+"""
+
+# mypy: disable-error-code="import-untyped,import-not-found"
+
+from __future__ import annotations
+
+import argparse
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import ingot
+from ingot import DType, Graph, Model, Node, TensorType, Value
+from ingot.view.answering import Answering
+from ingot.view.answers import Answers
+from ingot.view.comparing.comparison import Comparison
+from ingot.view.editable import Editable
+from ingot.view.png import browser
+from ingot.view.server import Server
+
+ROOT = Path(__file__).parent.parent
+FOLDER = ROOT / "docs" / "guide" / "pictures"
+SIZE = {"width": 1180, "height": 740}
+_COLOURS = 256
+
+Shot = Callable[[Path], tuple[Answering, Callable[[Any], None]]]
+"""Of the folder of models: what is served, and what is done in the page before the picture is taken."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help=f"of {', '.join(SHOTS)} [all]")
+    parser.add_argument("--models", type=Path, default=ROOT / "build" / "zoo")
+    parser.add_argument("--output", type=Path, default=FOLDER)
+    options = parser.parse_args()
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=browser(), args=["--no-sandbox", "--disable-gpu"])
+        for name in options.names or SHOTS:
+            answering, act = SHOTS[name](options.models)
+            with Server(lambda answering=answering: answering) as server:  # type: ignore[misc]
+                page = chromium.new_page(viewport=SIZE, reduced_motion="reduce")
+                page.goto(server.url)
+                page.wait_for_selector("body[data-typed]", timeout=120_000)
+                act(page)
+                page.wait_for_timeout(800)
+                _write(page.screenshot(), options.output / f"{name}.png")
+                page.close()
+        chromium.close()
+
+
+def _write(content: bytes, path: Path) -> None:
+    """A picture with few colours: a third of the bytes, and the eye sees no difference."""
+    from PIL import Image
+
+    image = Image.open(io.BytesIO(content)).convert("RGB")
+    image = image.quantize(_COLOURS, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+    image.save(path, optimize=True)
+    print(f"{path.name}: {path.stat().st_size:,} B", flush=True)
+
+
+def _file(name: str, act: Callable[[Any], None] = lambda _: None) -> Shot:
+    def shot(folder: Path) -> tuple[Answering, Callable[[Any], None]]:
+        path = folder / f"{name}.onnx"
+        return Editable(Answers(ingot.load(path, external="defer"), path.name), path.name), act
+
+    return shot
+
+
+def _pipeline(_: Path) -> tuple[Answering, Callable[[Any], None]]:
+    """Columns scaled and encoded, then a forest: a pipeline as people train them."""
+    from sklearn.compose import ColumnTransformer
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import Pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    generator = np.random.default_rng(0)
+    rows = np.concatenate([generator.normal(size=(200, 4)), generator.integers(0, 3, (200, 2))], axis=1)
+    numbers = Pipeline([("impute", SimpleImputer()), ("scale", StandardScaler())])
+    columns = ColumnTransformer(
+        [("numbers", numbers, [0, 1, 2, 3]), ("classes", OneHotEncoder(handle_unknown="ignore"), [4, 5])]
+    )
+    forest = RandomForestClassifier(20, max_depth=5, random_state=0)
+    fitted = Pipeline([("columns", columns), ("forest", forest)]).fit(rows, rows[:, 0] > 0)
+    return Editable(Answers(ingot.convert(fitted), "pipeline.onnx"), "pipeline.onnx"), lambda _: None
+
+
+def _ten_thousand(_: Path) -> tuple[Answering, Callable[[Any], None]]:
+    """A deep transformer as an exporter writes it: 10,000 nodes, of which the names tell the modules."""
+    x = Value("tokens", TensorType(DType.FLOAT32, (1, 128, 64)))
+    graph = Graph([x], name="deep")
+    weight = graph.add_initializer("weight", np.zeros((64, 64), np.float32))
+    scale = graph.add_initializer("scale", np.ones(64, np.float32))
+    value = x
+    for layer in range(400):
+        value = _layer(graph, value, weight, f"/decoder/layers.{layer}")
+    graph.outputs.append(graph.append(Node("LayerNormalization", [value, scale], ["hidden"], name="/norm")).output)
+    return Editable(Answers(Model(graph, 20), "deep.onnx"), "deep.onnx"), lambda _: None
+
+
+def _layer(graph: Graph, x: Value, weight: Value, name: str) -> Value:
+    def add(operator: str, module: str, *inputs: Value, **attributes: object) -> Value:
+        count = len(graph)
+        node = Node(operator, inputs, [f"v{count}"], attributes, name=f"{name}{module}/{operator}_{count}")
+        return graph.append(node).output
+
+    normed = _normalised(add, "/norm1", x)
+    query, key, read = (add("MatMul", f"/attention/{part}", normed, weight) for part in ("query", "key", "value"))
+    transposed = add("Transpose", "/attention", key, perm=[0, 2, 1])
+    scores = add("Softmax", "/attention", add("MatMul", "/attention", query, transposed))
+    x = add("Add", "", x, add("MatMul", "/attention/out", add("MatMul", "/attention", scores, read), weight))
+    hidden = add("MatMul", "/mlp/up", _normalised(add, "/norm2", x), weight)
+    gated = add("Mul", "/mlp", hidden, add("Sigmoid", "/mlp", hidden))
+    return add("Add", "", x, add("MatMul", "/mlp/down", gated, weight))
+
+
+def _normalised(add: Callable[..., Value], module: str, x: Value) -> Value:
+    centred = add("Sub", module, x, add("ReduceMean", module, x))
+    deviation = add("Sqrt", module, add("ReduceMean", module, add("Mul", module, centred, centred)))
+    return add("Div", module, centred, deviation)
+
+
+def _edited(folder: Path) -> tuple[Answering, Callable[[Any], None]]:
+    def act(page: Any) -> None:
+        page.click("#edit")
+        page.fill("#search", "relu")
+        page.wait_for_selector("#hits li")
+        page.press("#search", "Enter")
+        page.wait_for_selector("#panel [data-field='operator']")
+        page.fill("#panel [data-field='operator']", "Selu")
+        page.press("#panel [data-field='operator']", "Enter")
+        page.wait_for_selector("#panel button:text-is('↶ Undo 1')")
+        page.fill("#panel [data-field='new attribute']", "gama")
+        page.fill("#panel [data-field='new value']", "0.5")
+        page.click("#panel button:text-is('Add')")
+        page.wait_for_selector("#panel button:text-is('↶ Undo 2')")
+        page.wait_for_timeout(4000)
+        page.keyboard.press("Escape")
+
+    answering, _ = _file("resnet50")(folder)
+    return answering, act
+
+
+def _compared(folder: Path) -> tuple[Answering, Callable[[Any], None]]:
+    before, after = (ingot.load(folder / "resnet50.onnx", external="defer") for _ in range(2))
+    activations = [node for node in after.graph if node.applies("Relu")]
+    ingot.bypass(activations[1])
+    convolutions = [node for node in after.graph if node.applies("Conv")]
+    ingot.insert_after(convolutions[4].output, Node("HardSwish", [convolutions[4].output], ["swish"]))
+    convolutions[2]["dilations"] = [2, 2]
+    weight = convolutions[3].inputs[1]
+    assert weight is not None
+    ingot.set_constant(weight, np.asarray(weight.constant.numpy()) * np.float32(1.01))  # type: ignore[union-attr]
+    comparison = Comparison(Answers(before, "resnet50.onnx"), Answers(after, "tuned.onnx"))
+    return comparison, lambda page: page.evaluate(
+        "ingot.reveal([...ingot.drawing.marks.leaves.keys()][2]).then(() => ingot.select({kind: 'model'}))"
+    )
+
+
+SHOTS: dict[str, Shot] = {
+    "resnet": _file("resnet50"),
+    "bert": _file("bert_base"),
+    "whisper": _file("whisper_decoder_step"),
+    "silero": _file("silero_vad"),
+    "pipeline": _pipeline,
+    "ten_thousand": _ten_thousand,
+    "edit": _edited,
+    "diff": _compared,
+}
+
+
+if __name__ == "__main__":
+    main()

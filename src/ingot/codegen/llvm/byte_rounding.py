@@ -1,0 +1,99 @@
+"""Floats rounded to bytes: held between the least and the most, converted by the instruction that rounds, and moved.
+
+What quantising is in loops, `uint8(int32(round_within(x, least, most)) + zero)`, would otherwise round, convert towards
+zero and saturate one after the other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ingot.codegen.llvm import ir, scalars
+from ingot.codegen.llvm.builder import Builder
+from ingot.codegen.llvm.types import I16, I32, vector
+from ingot.dtypes import DType
+from ingot.loops.ir import Apply, Scalar
+
+_CONVERSIONS = {16: "avx512.mask.cvtps2dq.512", 8: "avx.cvt.ps2dq.256", 4: "sse2.cvtps2dq"}
+"""The instructions of x86 that round vectors of floats, by their lanes."""
+
+
+@dataclass(frozen=True, slots=True)
+class ByteRounding:
+    """A number that is rounded from `least` to `most`, divided by `divisor` before, and has `zero` added to it."""
+
+    x: Scalar
+    divisor: Scalar | None
+    least: Scalar
+    most: Scalar
+    zero: Scalar | None
+
+
+def byte_rounding(value: Apply) -> ByteRounding | None:
+    """The rounding that an expression is, whose result is a byte; None for any other."""
+    if value.function != "cast" or value.dtype not in (DType.INT8, DType.UINT8):
+        return None
+    inner, zero = value.arguments[0], None
+    if isinstance(inner, Apply) and inner.function == "add" and inner.dtype is DType.INT32:
+        inner, zero = inner.arguments
+    if not isinstance(inner, Apply) or inner.function != "cast" or inner.dtype is not DType.INT32:
+        return None
+    (near,) = inner.arguments
+    if not isinstance(near, Apply) or near.function != "round_within" or near.dtype is not DType.FLOAT32:
+        return None
+    x, least, most = near.arguments
+    if isinstance(x, Apply) and x.function == "divide_by_normal":
+        return ByteRounding(x.arguments[0], x.arguments[1], least, most, zero)
+    return ByteRounding(x, None, least, most, zero)
+
+
+def rounds_at_once(b: Builder, lanes: int) -> bool:
+    """Whether an instruction rounds vectors of so many floats, or of parts of them."""
+    register = min(lanes, b.module.vector // 4)
+    return b.module.triple.startswith("x86_64") and register in _CONVERSIONS and lanes % register == 0
+
+
+def held(b: Builder, x: ir.Value, least: ir.Value, most: ir.Value) -> ir.Value:
+    """The nearest of two limits for what is not between them; NaN stays."""
+    raised = b.select(b.fcmp_ordered("<", x, least), least, x)
+    return b.select(b.fcmp_ordered(">", raised, most), most, raised)
+
+
+def divided(b: Builder, x: ir.Value, divisor: ir.Value, reciprocal: ir.Value) -> ir.Value:
+    """The quotient of numbers that are no infinities by a normal one, rounded as a division rounds it.
+
+    The remainder of a product with the reciprocal is exact, and corrects it (Markstein, 1990).
+    """
+    near = b.fmul(x, reciprocal)
+    rest = scalars.multiply_add(b, b.fneg(near), divisor, x)
+    return scalars.multiply_add(b, rest, reciprocal, near)
+
+
+def nearest(b: Builder, x: ir.Value) -> ir.Value:
+    """Floats as the nearest int32s, of two the even one; the lowest byte of what is NaN is zero."""
+    assert isinstance(x.type, ir.VectorType)
+    lanes = x.type.count
+    register = min(lanes, b.module.vector // 4)
+    parts = []
+    for first in range(0, lanes, register):
+        part = x if register == lanes else b.shuffle_vector(x, x, _places(first, register))
+        parts.append(_converted(b, part, register))
+    count = register
+    while len(parts) > 1:
+        parts = [
+            b.shuffle_vector(one, two, _places(0, 2 * count)) for one, two in zip(parts[::2], parts[1::2], strict=True)
+        ]
+        count *= 2
+    return parts[0]
+
+
+def _converted(b: Builder, x: ir.Value, lanes: int) -> ir.Value:
+    kind, arguments = vector(I32, lanes), [x]
+    if lanes == 16:
+        arguments += [ir.Constant(kind, None), I16(-1), I32(4)]  # of all lanes, as the processor rounds now
+    name = f"llvm.x86.{_CONVERSIONS[lanes]}"
+    return b.call(b.module.declared(name, ir.FunctionType(kind, [argument.type for argument in arguments])), arguments)
+
+
+def _places(first: int, count: int) -> ir.Value:
+    return ir.Constant(vector(I32, count), list(range(first, first + count)))

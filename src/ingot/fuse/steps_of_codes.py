@@ -1,0 +1,41 @@
+"""Codes that are dequantised where they are computed: what was rounded, without a way there and back through bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot.dtypes import DType
+from ingot.loops.ir import Apply, Literal, Scalar
+
+
+def applied(dtype: DType, function: str, arguments: Sequence[Scalar]) -> Scalar:
+    """A function of scalars; of `float32(uint8(int32(x) + zero)) - zero`, where `x` is rounded within a byte, `x`."""
+    match function, tuple(arguments):
+        case "subtract", (Apply(function="cast") as codes, Literal() as point) if dtype is DType.FLOAT32:
+            steps = _steps(codes)
+            if steps is not None and steps[1] == point.value:
+                return steps[0]
+        case "cast", (Apply() as byte,) if dtype is DType.FLOAT32:
+            steps = _steps(Apply(dtype, "cast", (byte,)))
+            if steps is not None and steps[1] == 0:
+                return steps[0]
+    return Apply(dtype, function, tuple(arguments))
+
+
+def _steps(codes: Apply) -> tuple[Scalar, int] | None:
+    """What the floats of a byte were rounded from, and the zero point that was added; None if it is not known."""
+    (byte,) = codes.arguments
+    if not isinstance(byte, Apply) or byte.function != "cast" or byte.dtype not in (DType.INT8, DType.UINT8):
+        return None
+    whole, zero = byte.arguments[0], 0
+    if isinstance(whole, Apply) and whole.function == "add":
+        whole, point = whole.arguments
+        if not isinstance(point, Literal):
+            return None
+        zero = int(point.value)
+    if not isinstance(whole, Apply) or whole.function != "cast" or whole.dtype is not DType.INT32:
+        return None
+    (near,) = whole.arguments
+    if isinstance(near, Apply) and near.function == "round_within" and near.dtype is DType.FLOAT32:
+        return near, zero
+    return None

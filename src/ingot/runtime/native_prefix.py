@@ -1,0 +1,176 @@
+"""The first stages of a plan, up to its first call, as native runs: one for each frame that they run in.
+
+Sizes that kernels compute are assumed to be those of the last run. A native run compares what it reads with these, and
+needs no binding; where a number is another, it ends without results, and the stages are run one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ingot.dataclass import dataclass
+from ingot.dtypes import Array
+from ingot.runtime import native_run
+from ingot.runtime.address import address_of
+from ingot.runtime.bind import Binding
+from ingot.runtime.frame import Frame, fresh_array
+from ingot.runtime.native_run import Input, Link, NativeRun, Output, Result
+from ingot.runtime.recent import remember
+from ingot.runtime.run import PlanRunner
+from ingot.runtime.stage import Stage
+
+Readings: TypeAlias = tuple[tuple[int, ...], ...]
+"""The numbers that each reading of sizes gives, in order."""
+
+_NO_NUMBERS = "OUST"
+"""The kinds of arrays whose elements are looked at in each run."""
+
+_MOST_RUNS = 128
+"""Native runs that a frame has ready."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class PreparedRun:
+    """A native run in a frame, for certain readings; none where a kernel is worth several threads, or may not end."""
+
+    readings: Readings
+    bindings: tuple[Binding, ...]
+    memory: tuple[tuple[int, Array], ...]
+    """Memory by slot for what nobody but the stages themselves reads."""
+    sizes: Mapping[str, int]
+    """The named sizes that are known after it."""
+    needed: int
+    """The bytes that it takes."""
+    run: NativeRun | None
+
+
+class NativePrefix:
+    """The stages before the first call, and the kernels of the one that makes it."""
+
+    def __init__(
+        self, runner: PlanRunner, inputs: Sequence[Array], sizes: Mapping[str, int], stages: Sequence[Stage]
+    ) -> None:
+        """`inputs` are those of a run that succeeded, and have these sizes."""
+        plan = runner.plan
+        self._runner = runner
+        self._sizes = sizes
+        named = zip(plan.inputs.items(), inputs, strict=True)
+        self._inputs = [
+            Input(name, plan.placed.get(tensor, len(plan.template) + number), array.shape, array.dtype)
+            for number, ((name, tensor), array) in enumerate(named)
+        ]
+        ends = (place for place, stage in enumerate(stages) if stage.call is not None or stage.draws)
+        self.end = next(ends, len(stages))
+        """The place of the stage whose call, or key of random numbers, comes next."""
+        self.is_whole = self.end == len(stages)
+        """Whether no call comes after it."""
+        self._stages = stages[: self.end + 1]
+        self._read = [stage.arguments[0] for stage in self._stages if stage.reads]
+        self.reading_count = len(self._read)
+        self._slots = {number: each.slot for number, each in enumerate(self._inputs)}
+        self._slots.update((number, slot) for stage in self._stages for number, slot, _ in stage.prepared.results)
+        read_later = {number for stage in stages[self.end :] for number in stage.arguments}
+        seen_outside = read_later.union(runner.outputs)
+        produced = [number for stage in self._stages for number, _, _ in stage.prepared.results]
+        self._fresh = [number for number in produced if number in seen_outside]
+        self.returned = tuple(runner.outputs if self.is_whole else self._fresh)
+        """The numbers of the values that a native run returns."""
+
+    def activate(self, frame: Frame, readings: Readings, most_bytes: int) -> PreparedRun | None:
+        """Have a frame ready for a native run with these readings; None if there is none of so few bytes."""
+        key = self, readings
+        prepared = frame.native_runs.get(key)
+        if prepared is None:
+            prepared = self._prepare(frame, readings)
+            remember(frame.native_runs, key, prepared, _MOST_RUNS)
+        if prepared.run is None or prepared.needed > most_bytes:
+            return None
+        self._install(frame, prepared.bindings)
+        for slot, array in prepared.memory:
+            frame.slots[slot] = address_of(array)
+        return prepared
+
+    def read_instead(self, prepared: PreparedRun, feeds: Mapping[str, Array]) -> Readings | None:
+        """What a native run that ended without results read, up to what it did not expect; None if that is lost."""
+        memory, readings = dict(prepared.memory), prepared.readings
+        for place, (number, expected) in enumerate(zip(self._read, readings, strict=True)):
+            is_input = number < len(self._inputs)
+            array = feeds[self._inputs[number].name] if is_input else memory.get(self._slots[number])
+            if array is None:
+                return None  # memory of its own, which is gone
+            numbers = tuple(array.tolist())
+            if numbers != expected:
+                return *readings[:place], numbers
+        return None
+
+    def _install(self, frame: Frame, bindings: Sequence[Binding]) -> None:
+        bound = [stage for stage in self._stages if stage.has_steps]
+        for stage, binding in zip(bound, bindings, strict=True):
+            segment = frame.segments[stage.place]
+            if segment.binding is not binding:
+                segment.install(binding)
+
+    def _prepare(self, frame: Frame, readings: Readings) -> PreparedRun:
+        sizes, bindings = dict(self._sizes), []
+        values = iter(readings)
+        for stage in self._stages:
+            if stage.has_steps:
+                bindings.append(stage.binding or stage.prepared.binder.bind(sizes))
+            if stage.reads:
+                sizes.update(zip(stage.prepared.size_names, next(values), strict=True))
+        self._install(frame, bindings)
+        jobs = [frame.segments[stage.place].job for stage in self._stages if stage.has_steps]
+        memory: list[tuple[int, Array]] = []
+        run = None
+        if all(job is None or (job.threads == 1 and not job.is_interruptible) for job in jobs):
+            run = self._native_run(frame, bindings, readings, memory)
+        needed = sum(binding.needed for binding in bindings)
+        return PreparedRun(readings, tuple(bindings), tuple(memory), sizes, needed, run)
+
+    def _native_run(
+        self, frame: Frame, bindings: Sequence[Binding], readings: Readings, memory: list[tuple[int, Array]]
+    ) -> NativeRun:
+        results, links = [], []
+        bound, values = iter(bindings), iter(readings)
+        for stage in self._stages:
+            job = None
+            if stage.has_steps:
+                job = frame.segments[stage.place].job
+                for (number, slot, dtype), shape in zip(stage.prepared.results, next(bound).shapes, strict=True):
+                    if number in self._fresh:
+                        results.append(Result(slot, shape, dtype))
+                    else:
+                        memory.append((slot, fresh_array(shape, dtype)))
+            links.append(Link(job, self._slots[stage.arguments[0]], next(values)) if stage.reads else Link(job, 0, ()))
+        constants, outputs = self._outputs(len(results))
+        return NativeRun(frame, self._inputs, results, links, constants, outputs)
+
+    def _outputs(self, results: int) -> tuple[list[Array], list[Output]]:
+        """What is returned, and the constants in it: arrays of the caller's own, copied where others have them."""
+        constants: list[Array] = []
+        outputs: list[Output] = []
+        for number in self.returned:
+            if number < len(self._inputs):
+                outputs.append(Output(number, is_copy=True))
+            elif number in self._fresh:
+                index = len(self._inputs) + self._fresh.index(number)
+                outputs.append(Output(index, is_copy=any(output.index == index for output in outputs)))
+            else:
+                outputs.append(Output(len(self._inputs) + results + len(constants), is_copy=True))
+                constants.append(np.asarray(self._runner.constant(number)))
+        return constants, outputs
+
+
+def native_prefix(
+    runner: PlanRunner, inputs: Sequence[Any], sizes: Mapping[str, int], stages: Sequence[Stage]
+) -> NativePrefix | None:
+    """What can be run natively; None if that is nothing, or inputs are no arrays of numbers."""
+    if not native_run.is_available():
+        return None
+    if any(type(array) is not np.ndarray or array.dtype.kind in _NO_NUMBERS for array in inputs):
+        return None
+    prefix = NativePrefix(runner, inputs, sizes, stages)
+    return prefix if prefix.is_whole or any(stage.has_steps for stage in stages[: prefix.end + 1]) else None

@@ -1,0 +1,46 @@
+"""Serving a page at once, and what it shows when that has been loaded.
+
+The browser starts, and fetches and draws an empty page, while numpy is imported and the model is read.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from ingot.view.answering import Answering, Awaited
+from ingot.view.server import Server
+
+_TELLING = 3.0
+"""Seconds that a page which was opened has to ask why there is nothing to show."""
+
+
+def serve_while_loading(
+    load: Callable[[], Answering], opened: Callable[[str], None], *, port: int = 0, open_browser: bool
+) -> Server:
+    """Serve a page, call `opened` with its address, and load what it shows.
+
+    OSError if the port is not free. An error of `load` is shown by the page, and raised; the server is closed then.
+    """
+    awaited = Awaited()
+    server = Server(awaited, port=port)
+    opened(server.url)
+    if open_browser:
+        threading.Thread(target=show_in_browser, args=(server.url,), daemon=True).start()
+    try:
+        answers = load()
+    except Exception as error:
+        awaited.fail(error)
+        if open_browser:
+            awaited.reported.wait(_TELLING)
+        server.close()
+        raise
+    awaited.give(answers)
+    return server
+
+
+def show_in_browser(url: str) -> None:
+    """Open an address in the browser of the user."""
+    import webbrowser  # not free to import
+
+    webbrowser.open(url)

@@ -1,0 +1,66 @@
+"""Rounding to bytes: equal to the reference on ties, infinities and NaN, by whatever scale and zero point."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ingot import Session
+from ingot.builder import Float32, build, op
+from ingot.loops.ir import kernels_in
+from ingot.loops.show import show_kernel
+
+
+def hard_numbers(scale: float) -> Any:
+    """Numbers at and around every half of a step, far outside of all codes, and those that are none."""
+    rng = np.random.default_rng(3)
+    halves: Any = (np.arange(-700, 700) / 2 * scale).astype(np.float32)
+    near = halves.view(np.int32)[:, None] + np.arange(-4, 5, dtype=np.int32)
+    far = np.array([np.inf, -np.inf, np.nan, -np.nan, 3e38, -3e38, 1e-45, -0.0, 0.0], np.float32)
+    spread = rng.standard_normal(20_000).astype(np.float32) * np.float32(200 * scale)
+    return np.concatenate([near.view(np.float32).ravel(), np.tile(far, 20), spread])
+
+
+def models(scale: float, zero: Any) -> list[Any]:
+    def quantised(x: Any) -> Any:
+        return op.QuantizeLinear(x, np.float32(scale), zero)
+
+    def there_and_back(x: Any) -> Any:
+        return op.DequantizeLinear(quantised(x), np.float32(scale), zero)
+
+    return [build(body, Float32["n"], opset=21) for body in (quantised, there_and_back)]
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int8])
+@pytest.mark.parametrize("scale", [1.0, 0.1, 0.035121124, 0.011870664, 3.0, 1e-6, 7e20, 1e-35, 2.0**-110, 5e-40])
+def test_codes_are_those_of_the_reference(scale: float, kind: Any) -> None:
+    limits = np.iinfo(kind)
+    x = hard_numbers(scale)
+    for zero in (0, limits.min, limits.max, 5):
+        for model in models(scale, kind(zero)):
+            session = Session(model, providers=("cpu",), fallback=False, threads=1)
+            with np.errstate(all="ignore"):
+                expected = Session(model, providers=("reference",)).run(None, {"x": x})[0]
+            np.testing.assert_array_equal(session.run(None, {"x": x})[0], expected)
+
+
+def test_every_quotient_by_a_scale_rounds_as_a_division_does() -> None:
+    rng = np.random.default_rng(11)
+    for scale in (10.0 ** rng.uniform(-6, 3, 12)).astype(np.float32):
+        steps = np.float64(rng.integers(-127, 128, 50_000)) + 0.5
+        exact: Any = (steps * np.float64(scale)).astype(np.float32)
+        x = (exact.view(np.int32) + rng.integers(-2, 3, exact.size, np.int32)).view(np.float32)
+        model = build(lambda x, scale=scale: op.QuantizeLinear(x, scale, np.int8(0)), Float32["n"], opset=21)
+        codes = Session(model, providers=("cpu",), fallback=False, threads=1).run(None, {"x": x})[0]
+        np.testing.assert_array_equal(codes, np.clip(np.rint(x / scale), -128, 127).astype(np.int8))
+
+
+def test_what_is_dequantised_at_once_does_not_become_bytes() -> None:
+    _, model = models(0.1, np.uint8(7))
+    session = Session(model, providers=("cpu",), fallback=False)
+    assert session.compiled is not None
+    text = "".join(map(show_kernel, kernels_in(session.compiled.scheduled.steps)))
+    assert "round_within" in text
+    assert "uint8(" not in text

@@ -1,0 +1,182 @@
+"""Where a plan takes values of unknown rank as they come, the next run compiles it with the types that a run showed."""
+
+from __future__ import annotations
+
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot import Session
+from ingot.prim.tensor import Call
+from ingot.runtime.executable import Executable
+from ingot.session import Interrupted
+
+HEAD = '<ir_version: 10, opset_import: ["" : 21]>'
+RANKS = f"""{HEAD} g (float[2, n] x, bool c) => (z) <int64[1] zero = {{0}}> {{
+    y = If (c) <
+        then_branch = a () => (u) {{ u = ReduceSum <keepdims = 0> (x, zero) }},
+        else_branch = e () => (v) {{ v = Neg (x) }}
+    >
+    w = Relu (y)
+    z = Exp (w)
+}}"""
+NESTED = f"""{HEAD} g (float[2, n] x, bool c, bool d) => (z) <int64[1] zero = {{0}}, float half = {{0.5}}> {{
+    s = If (d) <
+        then_branch = f () => (s1) {{
+            y = If (c) <
+                then_branch = a () => (u) {{ u = ReduceSum <keepdims = 0> (x, zero) }},
+                else_branch = e () => (v) {{ v = Neg (x) }}
+            >
+            w = Mul (y, half)
+            s1 = ReduceMax <keepdims = 0> (w)
+        }},
+        else_branch = h () => (s2) {{
+            places = NonZero (x)
+            sizes = Shape (places)
+            numbers = Cast <to = 1> (sizes)
+            s2 = ReduceSum <keepdims = 0> (numbers)
+        }}
+    >
+    z = Neg (s)
+}}"""
+CHANGING = f"""{HEAD} g (float[2, n] x, int64 trips) => (z)
+<bool yes = {{1}}, int64 one = {{1}}, int64[1] zero = {{0}}> {{
+    s, rows = Loop (trips, yes, x) <body = b (int64 i, bool go, float[p, q] state) => (go_, state_, row) {{
+        go_ = Identity (go)
+        first = Equal (i, one)
+        y = If (first) <
+            then_branch = a () => (u) {{ u = ReduceSum <keepdims = 0> (state, zero) }},
+            else_branch = e () => (v) {{ v = Neg (state) }}
+        >
+        row = ReduceMax <keepdims = 0> (y)
+        state_ = Neg (state)
+    }}>
+    z = Neg (rows)
+}}"""
+
+
+def session(text: str, **options: object) -> Session:
+    return Session(ingot.parse_model(text), providers=("cpu", "reference"), threads=1, **options)  # type: ignore[arg-type]
+
+
+def reference(text: str) -> Session:
+    return Session(ingot.parse_model(text), providers=("reference",))
+
+
+def calls(executable: Executable | None) -> list[str]:
+    """The operators of the nodes that a plan calls the reference for."""
+    assert executable is not None
+    return [segment.call.node.op_type for segment in executable.plan.segments if isinstance(segment.call, Call)]
+
+
+def of_ranks(size: int, condition: bool) -> dict[str, np.ndarray]:
+    return {"x": np.random.default_rng(size).normal(size=(2, size)).astype(np.float32), "c": np.array(condition)}
+
+
+def test_what_reads_a_value_of_unknown_rank_is_compiled_by_the_second_run() -> None:
+    mine = session(RANKS)
+    feeds = of_ranks(5, True)
+    mine.run(None, feeds)
+    assert calls(mine._compiled) == ["If", "Relu", "Exp"]
+    mine.run(None, feeds)
+    assert calls(mine._compiled) == ["If"]
+
+
+def test_runs_that_show_other_types_have_plans_of_their_own() -> None:
+    mine, expected = session(RANKS), reference(RANKS)
+    for size, condition in [
+        (5, True),
+        (5, True),
+        (5, False),
+        (5, False),
+        (7, False),
+        (7, True),
+        (0, True),
+        (5, False),
+    ] * 2:
+        feeds = of_ranks(size, condition)
+        (result,) = mine.run(None, feeds)
+        np.testing.assert_allclose(result, expected.run(None, feeds)[0], rtol=1e-6)
+    plans = [mine._compiled, *mine._typed_plans.others(mine._compiled)]  # type: ignore[arg-type]
+    assert [calls(plan) for plan in plans] == [["If"], ["If"], ["If", "Relu", "Exp"]]
+
+
+def test_types_are_observed_in_bodies_too() -> None:
+    mine, expected = session(NESTED), reference(NESTED)
+    for condition, outer in [(True, True), (True, True), (False, True), (False, False), (True, True)] * 2:
+        feeds = {**of_ranks(5, condition), "d": np.array(outer)}
+        np.testing.assert_allclose(mine.run(None, feeds)[0], expected.run(None, feeds)[0], rtol=1e-6)
+    assert mine._compiled is not None
+    (call,) = mine._compiled.plan.bodies
+    body = mine._compiled.plan.bodies[call][0]
+    assert body is not None
+    assert [segment.call.node.op_type for segment in body.plan.segments if isinstance(segment.call, Call)] == ["If"]  # type: ignore[union-attr]
+
+
+def test_a_value_whose_rank_changes_in_a_loop_has_no_type() -> None:
+    mine, expected = session(CHANGING), reference(CHANGING)
+    for trips in (3, 3, 1, 1, 4):
+        feeds = {"x": np.arange(6, dtype=np.float32).reshape(2, 3), "trips": np.array(trips)}
+        np.testing.assert_array_equal(mine.run(None, feeds)[0], expected.run(None, feeds)[0])
+
+
+def test_strings_and_sequences_are_never_compiled_for() -> None:
+    mine = session(f"{HEAD} g (string[n] x) => (y) {{ s = SplitToSequence <keepdims = 0> (x) y = SequenceLength (s) }}")
+    for _ in range(3):
+        assert mine.run(None, {"x": np.array(["a", "b"], object)})[0] == 2
+    assert mine._typed_plans.pending is None
+    assert not mine._typed_plans.others(mine._compiled)  # type: ignore[arg-type]
+
+
+def test_plans_for_types_are_few() -> None:
+    """A reshape to a shape of computed length has as many ranks as it is given."""
+    text = f"{HEAD} g (float[n] x, int64[m] shape) => (z) {{ y = Reshape (x, shape) w = Relu (y) z = Neg (w) }}"
+    mine, expected = session(text), reference(text)
+    x = np.arange(-3, 5, dtype=np.float32)
+    for shape in ([8], [8], [2, 4], [2, 4], [2, 2, 2], [2, 2, 2], [1, 2, 2, 2], [1, 2, 2, 2], [1] * 4 + [8], [8]) * 2:
+        feeds = {"x": x, "shape": np.array(shape)}
+        np.testing.assert_array_equal(mine.run(None, feeds)[0], expected.run(None, feeds)[0])
+
+
+def test_threads_that_meet_the_second_run_together_agree() -> None:
+    mine, expected = session(RANKS), reference(RANKS)
+    mine.run(None, of_ranks(5, True))
+    runs = [of_ranks(size, condition) for size in (3, 4, 5, 6) for condition in (True, False)] * 4
+    with ThreadPoolExecutor(8) as pool:
+        for feeds, (result,) in zip(runs, pool.map(lambda feeds: mine.run(None, feeds), runs), strict=True):
+            np.testing.assert_allclose(result, expected.run(None, feeds)[0], rtol=1e-6)
+
+
+def test_a_deadline_ends_the_compilation_and_the_next_run_goes_on() -> None:
+    mine = session(RANKS)
+    feeds = of_ranks(5, True)
+    mine.run(None, feeds)
+    with pytest.raises(Interrupted):
+        mine.run(None, feeds, deadline=0.0)
+    mine.run(None, feeds)
+    assert calls(mine._compiled) == ["If"]
+
+
+def test_it_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    mine = session(RANKS)
+    with caplog.at_level(logging.DEBUG, "ingot"):
+        mine.run(None, of_ranks(5, True))
+        mine.run(None, of_ranks(5, True))
+    assert "compiled again with observed types: y: float32[?]" in caplog.text
+
+
+def test_types_that_a_run_of_drafts_shows_are_those_of_the_plan_that_follows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INGOT_CACHE", str(tmp_path))
+    text = RANKS.replace("z = Exp (w)", "m = Exp (w) z = Softmax (m)").replace("v = Neg (x)", "v = Tanh (x)")
+    mine = session(text)
+    drafts = mine._compiled
+    for _ in range(2):
+        mine.run(None, of_ranks(5, True))
+    assert calls(drafts) == ["If", "Relu", "Exp", "Softmax"]
+    assert calls(mine._compiled) == ["If"]
