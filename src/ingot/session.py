@@ -435,9 +435,10 @@ class Session:
             overridden = self._defaults.intersection(feeds or ())
             compiled, variants = self._compiled_for(overridden, interrupt)
         if compiled is not None and feeds is not None and observe_steps is None:
-            results = compiled.fast_path.run(feeds, interrupt)
+            own_seed = self._seed if seed is None else seed
+            results = compiled.fast_path.run(feeds, interrupt, own_seed)
             if results is None:
-                results = self._run_again(compiled, variants, feeds, self._seed if seed is None else seed, interrupt)
+                results = self._run_again(compiled, variants, feeds, own_seed, interrupt)
             if results is not None:
                 if outputs is None:
                     return results
@@ -473,7 +474,7 @@ class Session:
         variant = variants.chosen(feeds) if results is None and variants else None
         if variant is None:
             return results
-        results = variant.fast_path.run(feeds, interrupt)
+        results = variant.fast_path.run(feeds, interrupt, seed)
         return variant.run_again(feeds, evaluation, interrupt) if results is None else results
 
     def _run(

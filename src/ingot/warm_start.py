@@ -17,6 +17,7 @@ from ingot.codegen.executable_memory import Code
 from ingot.dataclass import dataclass
 from ingot.format.load import TEXT_SUFFIXES, ModelSource, load, read_file
 from ingot.ir.domains import TRAINING
+from ingot.ir.graph import Graph
 from ingot.ir.model import Model
 from ingot.ir.tensor import Tensor as Held
 from ingot.ir.types import TensorType
@@ -185,9 +186,10 @@ def _reads(node: Any) -> Iterator[Value]:
 
 
 def _model(nodes: bytes) -> Model:
+    """The model of nodes that the reference runs: an empty one where there are none."""
     from ingot.format import decode
 
-    return decode(nodes)
+    return decode(nodes) if nodes else Model(Graph(), {})
 
 
 def _beside(model: Model, around: Path | None) -> Iterator[tuple[str, str]]:

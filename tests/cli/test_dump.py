@@ -158,4 +158,6 @@ TWO = """<ir_version: 10, opset_import: ["" : 20]>
 g (float[n, 4] x) => (float[n, 4] y, float[n, 4] z) { y = Exp (x)  z = Softmax (y) }"""
 
 CALL = """<ir_version: 10, opset_import: ["" : 20]>
-g (float[n, 17] x) => (float[m, 17] z) { e = Exp (x)  y = Unique <axis = 0> (e)  z = Neg (y) }"""
+g (float[n] x) => (float[m] z) {
+  e = Exp (x)  s = Cast <to = 8> (e)  u = Unique (s)  y = Cast <to = 1> (u)  z = Neg (y)
+}"""

@@ -9,7 +9,7 @@ import pytest
 
 from cli.samples import Run
 
-MIXED = """<ir_version: 10, opset_import: ["" : 20]>
+MIXED = """<ir_version: 10, opset_import: ["" : 20, "ai.onnx.ml" : 4]>
 g (float[n, 4] x, bool c) => (float[m] y) <int64[1] flat = {-1}, float[4, 4] w = {0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}> {
   [same] i = Identity (x)
   [flat] f = Concat <axis = 0> (flat)
@@ -17,7 +17,9 @@ g (float[n, 4] x, bool c) => (float[m] y) <int64[1] flat = {-1}, float[4, 4] w =
   [product] p = MatMul (i, w)
   [bias] a = Add (p, i)
   [branch] b = If (c) <
-    then_branch = t () => (float[n, 4] a1) { a1 = Bernoulli (a) },
+    then_branch = t () => (float[n, 4] a1) {
+      a1 = ai.onnx.ml.LabelEncoder <keys_floats = [0.0], values_floats = [1.0]> (a)
+    },
     else_branch = e () => (float[n, 4] a2) { a2 = Neg (a) }
   >
   [reshape] r = Reshape (b, f)
@@ -43,7 +45,10 @@ def test_every_node_is_explained(run: Run) -> None:
 
 def test_a_node_on_the_reference_has_the_reason(run: Run) -> None:
     page = explained(run, "--seconds", "0")
-    assert "on the reference\n  If  branch  Bernoulli in it: Bernoulli has no rule; compiled: else_branch b1\n" in page
+    assert (
+        "on the reference\n  If  branch  LabelEncoder in it: keys that are no integers; compiled: else_branch b1\n"
+        in page
+    )
     assert "stores  a2: float32[n, 4]; what the body gives" in page
     assert "stores  a: float32[n, 4]; the reference reads it, for If 'branch'" in page
 
@@ -53,7 +58,7 @@ def test_what_was_fused_is_in_one_kernel(run: Run) -> None:
     nodes = {node["node"]: node for node in found["nodes"]}
     assert nodes["product"]["kernels"] == nodes["bias"]["kernels"]
     assert (nodes["product"]["provider"], nodes["branch"]["provider"]) == ("cpu", "reference")
-    assert nodes["branch"]["reason"] == "Bernoulli in it: Bernoulli has no rule; compiled: else_branch b1"
+    assert nodes["branch"]["reason"] == "LabelEncoder in it: keys that are no integers; compiled: else_branch b1"
     first = found["kernels"][0]
     assert [found["nodes"][place]["node"] for place in first["nodes"]] == ["product", "bias"]
     assert (first["operators"], first["amount"]) == ("MatMul+Add", "5×4×4")

@@ -12,7 +12,7 @@ import ingot
 from cli.samples import Run
 from ingot.cli.profile_page import COLUMNS
 
-LAYERS = """<ir_version: 10, opset_import: ["" : 20]>
+LAYERS = """<ir_version: 10, opset_import: ["" : 20, "ai.onnx.ml" : 4]>
 g (float[n, 16] x, bool c) => (float[n, 16] y) <float[16, 16] w = {WEIGHTS}> {
   a = MatMul (x, w)
   b = Relu (a)
@@ -21,7 +21,9 @@ g (float[n, 16] x, bool c) => (float[n, 16] y) <float[16, 16] w = {WEIGHTS}> {
   f = Relu (e)
   s = Softmax (f)
   y = If (c) <
-    then_branch = t () => (float[n, 16] g) { g = Bernoulli (s) },
+    then_branch = t () => (float[n, 16] g) {
+      g = ai.onnx.ml.LabelEncoder <keys_floats = [0.0], values_floats = [1.0]> (s)
+    },
     else_branch = u () => (float[n, 16] g) { g = Neg (s) }
   >
 }"""

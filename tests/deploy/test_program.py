@@ -81,7 +81,7 @@ def test_a_program_that_is_too_large_for_its_addresses_is_refused(monkeypatch: p
 
 
 def test_a_node_that_cannot_be_compiled_is_named() -> None:
-    model = ingot.parse_model(f"{HEADER} g (float[4, 4] x) => (float y) {{ y = Det (x) }}")
+    model = ingot.parse_model(f"{HEADER} g (float[40, 40] x) => (float y) {{ y = Det (x) }}")
     with pytest.raises(UnsupportedError, match=r"node '.*' \(Det\) has no machine code: "):
         program(model, named("aarch64"), {})
 

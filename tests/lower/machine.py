@@ -11,16 +11,16 @@ from ingot.dtypes import Array
 from ingot.errors import IngotError
 from ingot.ir.model import Model
 
-HEADER = '<ir_version: 13, opset_import: ["" : 28]>'
+HEADER = '<ir_version: 13, opset_import: ["" : 28, "com.microsoft" : 1]>'
 
 
-def runs(graph: str, *cases: dict[str, Any], rtol: float = 1e-6, atol: float = 0) -> None:
+def runs(graph: str, *cases: dict[str, Any], rtol: float = 1e-6, atol: float = 0, threads: int = 1) -> None:
     """AssertionError unless a graph, in text form, is compiled whole and gives for each case what the reference gives.
 
     An error of the reference is to be one of the machine code too.
     """
     model = ingot.parse_model(f"{HEADER} {graph}")
-    compiled = ingot.Session(model, providers=("cpu", "reference"), threads=1, fallback=False)
+    compiled = ingot.Session(model, providers=("cpu", "reference"), threads=threads, fallback=False)
     assert compiled.compiled is not None
     reasons = [f"{node.op_type}: {call.reason}" for node, call in compiled.compiled.program.calls.items()]
     assert not reasons

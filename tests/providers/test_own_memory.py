@@ -62,7 +62,7 @@ def test_constants_are_copied_once_and_inputs_and_results_once_a_run() -> None:
         memory.downloaded.clear()
         (y,) = session.run(None, {"x": x})
         assert memory.uploaded == [x.nbytes, 4], "the input, and the result of Det"
-        assert memory.downloaded == [9 * 4, 6 * 4], "the argument of Det, and the output"
+        assert memory.downloaded == [4 * 4, 6 * 4], "the argument of Det, and the output"
         np.testing.assert_allclose(y, expected(MIXED, {"x": x})[0], rtol=1e-6)
 
 

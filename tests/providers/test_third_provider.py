@@ -15,7 +15,7 @@ HEAD = '<ir_version: 10, opset_import: ["" : 21]>'
 MIXED = f"""{HEAD} g (float[n, 4] x) => (float[n, 3] y) <float[4, 3] w = {{1,2,3,4,5,6,7,8,9,10,11,12}}> {{
     t = MatMul (x, w)
     s = Softmax (t)
-    g = Gemm <transA = 1> (s, s)
+    g = Gemm <transB = 1> (s, s)
     k = Det (g)
     y = Add (s, k)
 }}"""

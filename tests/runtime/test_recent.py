@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 import ingot
-from ingot.runtime.evaluate import Evaluation
+from ingot.prim.tensor import Call
 from ingot.runtime.recent import remember
 
 
@@ -31,7 +31,7 @@ def test_threads_that_enter_sizes_at_once_do_not_disturb_each_other() -> None:
     compiled = doubled._compiled
     assert compiled is not None
 
-    def no_calls() -> Evaluation:
+    def no_calls(_: Call) -> None:
         raise AssertionError("the plan has no calls")
 
     def learn(seed: int) -> None:

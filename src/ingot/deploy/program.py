@@ -22,7 +22,7 @@ from ingot.format.load import ModelSource, load
 from ingot.ir.interface import set_shapes
 from ingot.ir.model import Model
 from ingot.ops.catalog import Catalog
-from ingot.prim.tensor import Parameter, SizeReading, Tensor
+from ingot.prim.tensor import Parameter, RandomKey, SizeReading, Tensor
 from ingot.runtime.bind import Binder, Binding
 from ingot.runtime.entry import Entry
 from ingot.runtime.guards import GuardFailed
@@ -78,6 +78,8 @@ def program(
     for segment in plan.segments:
         if isinstance(segment.call, SizeReading):
             raise UnsupportedError("the model computes sizes of tensors while it runs")
+        if isinstance(segment.call, RandomKey):
+            raise UnsupportedError("the model draws random numbers", hint="set the attribute seed of its nodes")
         if segment.call is not None:
             node = segment.call.node
             raise UnsupportedError(f"node '{node.label}' ({node.op_type}) has no machine code: {segment.call.reason}")

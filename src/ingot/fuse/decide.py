@@ -32,7 +32,6 @@ from ingot.loops.ir import Buffer, Index
 from ingot.prim.make import count
 from ingot.prim.region import Branch, Region, RegionResult, Repeat
 from ingot.prim.tensor import (
-    Call,
     CallResult,
     Constant,
     Contract,
@@ -41,6 +40,7 @@ from ingot.prim.tensor import (
     Permute,
     Reshape,
     Scatter,
+    SizeReading,
     Tensor,
 )
 from ingot.prim.walk import sizes_of
@@ -237,7 +237,7 @@ class _Deciding:
         for argument in call.arguments:
             if argument is not None:
                 self.stored.setdefault(
-                    argument, "a call reads it" if isinstance(call, Call) else "its elements are sizes"
+                    argument, "its elements are sizes" if isinstance(call, SizeReading) else "a call reads it"
                 )
                 self._store(argument)
         self.steps[ROOT].append(call)

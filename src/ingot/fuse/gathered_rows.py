@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ingot.dims import Dim
-from ingot.fuse.contraction import is_constant
 from ingot.fuse.uses import Uses
 from ingot.prim.make import count
 from ingot.prim.tensor import Gather, Map, Permute, Tensor
@@ -29,7 +28,7 @@ def _is_read_much(tensor: Permute, uses: Uses) -> bool:
     """
     readers = uses.readers_of(tensor)
     gathers = [reader for reader in readers if isinstance(reader, Gather) and _takes_rows(reader)]
-    if not _moves_last(tensor) or is_constant(tensor):
+    if not _moves_last(tensor) or tensor.is_constant:
         return False
     if not gathers or len(gathers) < len(readers):
         return False

@@ -16,6 +16,7 @@ from ingot.prim.tensor import (
     Iota,
     Map,
     Parameter,
+    RandomKey,
     Reduce,
     Size,
     SizeReading,
@@ -81,6 +82,8 @@ def _steps(steps: Sequence[Planned], names: Mapping[Tensor, str], size_calls: Ma
             case SizeReading():
                 read = [size for size, source in size_calls.items() if source is step]
                 yield f"read {', '.join(read) or 'nothing'}"
+            case RandomKey():
+                yield "draw a key"
 
 
 def _stored(step: Store, names: Mapping[Tensor, str]) -> str:

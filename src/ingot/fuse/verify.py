@@ -20,6 +20,7 @@ from ingot.prim.tensor import (
     HostStep,
     Iota,
     Parameter,
+    RandomKey,
     Scan,
     Scatter,
     Size,
@@ -119,7 +120,7 @@ def _order(steps: Sequence[Planned], stored: set[Buffer], decision: Decision) ->
                         yield f"{step.name} begins with {buffer.name}, which is not stored"
                 stored |= _written_buffers(decision, step)
                 yield from _order(step.steps, stored, decision)
-            case Call() | SizeReading():
+            case Call() | SizeReading() | RandomKey():
                 for argument in filter(None, step.arguments):
                     if argument not in decision.placed or decision.placed[argument].buffer not in stored:
                         yield f"{_step_name(step)} reads what is not stored"
@@ -132,7 +133,9 @@ def _order(steps: Sequence[Planned], stored: set[Buffer], decision: Decision) ->
 
 
 def _step_name(step: HostStep) -> str:
-    return f"a call of {step.node.op_type}" if isinstance(step, Call) else "a reading of sizes"
+    if isinstance(step, Call):
+        return f"a call of {step.node.op_type}"
+    return "a reading of sizes" if isinstance(step, SizeReading) else "a key of random numbers"
 
 
 def _written_buffers(decision: Decision, step: StoreBranch | StoreLoop) -> set[Buffer]:

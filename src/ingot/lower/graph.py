@@ -27,6 +27,7 @@ from ingot.ops.catalog import Catalog
 from ingot.ops.control.regions import Regions
 from ingot.ops.define import Operator
 from ingot.ops.facts import Fact
+from ingot.ops.generator.keys import node_key
 from ingot.ops.limit import dense
 from ingot.prim.functions import ELEMENTS, NARROW_FLOATS, STORED
 from ingot.prim.guard import Guard
@@ -38,13 +39,16 @@ from ingot.prim.tensor import (
     AssumeShape,
     Call,
     CallResult,
+    KeyReader,
     Parameter,
+    RandomKey,
     Refused,
     SizeReader,
     SizeReading,
     Sizes,
     Tensor,
     assume_shape,
+    scalar,
 )
 
 _UNKNOWN = Fact()
@@ -126,7 +130,7 @@ class _Lowering:
         input_facts = [OMITTED if value is None else program.known(facts.get(value, _UNKNOWN)) for value in node.inputs]
         output_facts = [program.known(facts.get(value) or Fact(value.type)) for value in node.outputs]
         calls, lowered, guarded = len(program.calls), len(program.values), len(program.guards)
-        read = len(program.readings)
+        read, drawn = len(program.readings), len(program.keys)
         try:
             for tensor in inputs:
                 if tensor is not None:
@@ -143,6 +147,7 @@ class _Lowering:
                 program.calls.popitem()
             while len(program.values) > lowered:
                 program.values.popitem()
+            del program.keys[drawn:]
             results = _call(node, inputs, output_facts, program, str(reason))
             for result in results:
                 program.note_sizes(result)
@@ -166,7 +171,7 @@ class _Lowering:
         input_facts, output_facts = self._with_sizes_read(node, operator, inputs, input_facts, output_facts)
         self._require_inferred(node, operator, input_facts, output_facts)
         regions = self._regions(node, facts) if operator.takes("lower", "regions") else None
-        parts = lower_node(node, operator, inputs, input_facts, output_facts, regions, self._read)
+        parts = lower_node(node, operator, inputs, input_facts, output_facts, regions, self._read, self._draw)
         if self.lacks:
             self._require_kernels(parts, inputs)
         return parts
@@ -234,6 +239,14 @@ class _Lowering:
         program.note_sizes(result)
         return result.shape
 
+    def _draw(self, seed: float | None) -> Tensor:
+        """A key of random numbers: see `KeyReader`."""
+        if seed is not None:
+            return scalar(node_key(seed), DType.UINT64)
+        keys = self.program.keys
+        keys.append(CallResult(DType.UINT64, (1,), RandomKey(keys[-1] if keys else None), 0))
+        return reshape(keys[-1], ())
+
     def _require_inferred(
         self, node: Node, operator: Operator, input_facts: Sequence[Fact], output_facts: Sequence[Fact]
     ) -> None:
@@ -267,12 +280,14 @@ class _Lowering:
         program = self.program
         for value in graph.initializers.values():
             program.values.setdefault(value, _initializer(value))
-        read = len(program.readings)
+        read, drawn = len(program.readings), len(program.keys)
         for node in graph:
             self.node(node, facts)
             call = program.calls.get(node)
             if call is not None:
                 raise Refused(f"{node.op_type} in it: {call.reason}")
+            if len(program.keys) > drawn:
+                raise Refused(f"{node.op_type} in it: random numbers that each of its runs draws")
             if len(program.readings) > read and not self._is_decided_outside(node):
                 raise Refused(f"{node.op_type} in it: a size that its run computes")
             read = len(program.readings)
@@ -291,6 +306,7 @@ def lower_node(
     output_facts: Sequence[Fact],
     regions: Regions | None = None,
     read: SizeReader | None = None,
+    draw: KeyReader | None = None,
 ) -> list[Tensor]:
     """The tensors that a node computes; Refused, with the reason, if its operator cannot be lowered.
 
@@ -319,6 +335,7 @@ def lower_node(
         inferred=tuple(output_facts),
         regions=regions,
         read=read,
+        draw=draw,
     )
     computed = [part for part in parts if isinstance(part, Tensor)]
     if len(computed) < len(parts) or len(parts) < len(output_facts):

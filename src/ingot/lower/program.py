@@ -23,6 +23,8 @@ class Program:
     calls: dict[Node, Call] = field(default_factory=dict)
     readings: list[CallResult] = field(default_factory=list)
     """The results of readings, in order: tensors after them have their sizes."""
+    keys: list[CallResult] = field(default_factory=list)
+    """The keys of random numbers that a run draws, in order."""
     known_sizes: set[str] = field(default_factory=set)
     """The named sizes of inputs and of results of calls and readings: runtime scalars can be computed from them."""
     sizes: dict[str, Dim] = field(default_factory=dict)

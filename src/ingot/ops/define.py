@@ -115,6 +115,9 @@ class Runtime(Protocol):
     def gradient(self, xs: Sequence[str], y: str, values: Mapping[str, Any]) -> list[Any]:
         """The derivative of value `y` of the main graph by each of `xs`, computed anew from `values` by name."""
 
+    def key(self, seed: float | None) -> int:
+        """The key of the random numbers of this node (`ops/generator/keys.py`): that of its seed, else of the run."""
+
     def generator(self, seed: float | None) -> np.random.Generator:
         """The source of random numbers of this node: the same for the same seed, model and run."""
 

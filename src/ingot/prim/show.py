@@ -20,6 +20,7 @@ from ingot.prim.tensor import (
     Pad,
     Parameter,
     Permute,
+    RandomKey,
     Reduce,
     Scan,
     Scatter,
@@ -108,6 +109,8 @@ def _expression(tensor: Tensor, reads: list[str], known: Mapping[Tensor, str]) -
             return _region(tensor, known)
         case CallResult(call=SizeReading()):
             return f"sizes({arguments})"
+        case CallResult(call=RandomKey()):
+            return f"key({arguments})"
         case CallResult(call=Call() as call):
             return f"result {tensor.index} of call {call.node.op_type}({arguments})"
     return f"{type(tensor).__name__.lower()}({arguments})"

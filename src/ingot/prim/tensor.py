@@ -307,7 +307,21 @@ class SizeReading:
         return (self.x,)
 
 
-HostStep: TypeAlias = Call | SizeReading
+@dataclass(frozen=True, eq=False, slots=True)
+class RandomKey:
+    """A step between kernels: one uint64, the key of random numbers that follow from the seed of the run.
+
+    It is the next after `previous`, the key before it.
+    """
+
+    previous: Tensor | None
+
+    @property
+    def arguments(self) -> tuple[Tensor, ...]:
+        return () if self.previous is None else (self.previous,)
+
+
+HostStep: TypeAlias = Call | SizeReading | RandomKey
 """A step of a plan that no kernel computes: those before it end, and those after it know the sizes of its results."""
 
 
@@ -340,6 +354,13 @@ class SizeReader(Protocol):
         """The elements of an int64 tensor of one axis of a known size; a run in which one is below zero goes another
         way: the reference says what is wrong.
         """
+
+
+class KeyReader(Protocol):
+    """Passed to a `lower` rule that has a parameter `draw`: a key of random numbers."""
+
+    def __call__(self, seed: float | None) -> Tensor:
+        """One UINT64 without axes: a number for a seed of the node, else one that each run has of its own."""
 
 
 def apply(function: str, *operands: Operand) -> Tensor:

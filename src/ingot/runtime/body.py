@@ -11,7 +11,8 @@ import numpy as np
 from ingot.dataclass import dataclass
 from ingot.errors import CheckError, InputError
 from ingot.ir.sort import captures
-from ingot.prim.tensor import Call
+from ingot.prim.tensor import Call, RandomKey
+from ingot.runtime.direct_calls import DirectCall, direct_call
 from ingot.runtime.guards import GuardFailed, KernelError
 from ingot.runtime.observed_types import OpenResults, TypeNotes, open_results
 from ingot.runtime.plan import Body, Plan, StepObserver
@@ -72,6 +73,13 @@ class PreparedCall:
             self.captured[graph] = [] if runner is None else [names[name] for name in runner.body.captured]
         self.rule: Rule | None = None
         """How its node is computed, once it was."""
+        self._direct: tuple[DirectCall | None] | None = None
+
+    def direct(self, evaluation: Evaluation) -> DirectCall | None:
+        """What computes its node from its inputs alone; None if it needs more of a run."""
+        if self._direct is None:
+            self._direct = (direct_call(self.node, evaluation),)
+        return self._direct[0]
 
 
 class BodyRunner:
@@ -119,11 +127,16 @@ class Calls:
     def caller(self, bodies: BodyRunners, depth: int = 0) -> Caller:
         """The function that makes the calls of a plan, that of a body `depth` subgraphs deep."""
 
-        def call(step: Call, arguments: list[Any]) -> Sequence[Any]:
+        def call(step: Call | RandomKey, arguments: list[Any]) -> Sequence[Any]:
+            if isinstance(step, RandomKey):
+                return [np.array([self.evaluation.key(None)], np.uint64)]
             prepared = bodies.of(step)
             results = None
             if prepared.is_compiled and self.observe is None:
                 results = self._run_bodies(prepared, arguments, depth)
+            if results is None and not prepared.bodies and self.observe is None:
+                direct = prepared.direct(self.evaluation)
+                results = None if direct is None else self.evaluation.computed(step.node, direct, arguments)
             if results is None:
                 pairs = zip(prepared.reads, arguments, strict=True)
                 values = {value: argument for value, argument in pairs if value is not None}
@@ -183,6 +196,9 @@ class _BodyRuntime:
 
     def gradient(self, xs: Sequence[str], y: str, values: Mapping[str, Any]) -> list[Any]:  # noqa: ARG002
         raise _NoPlan
+
+    def key(self, seed: float | None) -> int:
+        return self._calls.evaluation.key(seed)
 
     def generator(self, seed: float | None) -> np.random.Generator:  # noqa: ARG002
         raise _NoPlan

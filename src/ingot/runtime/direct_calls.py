@@ -11,6 +11,7 @@ from ingot.prim.tensor import Call
 from ingot.runtime.plan import Plan
 
 if TYPE_CHECKING:
+    from ingot.ir.node import Node
     from ingot.runtime.evaluate import Evaluation
 
 
@@ -30,8 +31,8 @@ class DirectCall:
         return result if self.several and isinstance(result, tuple | list) else (result,)
 
 
-def direct_calls(plan: Plan, evaluation: Evaluation) -> dict[Call, DirectCall] | None:
-    """The calls of a plan; None if one needs more of a run than its inputs.
+def direct_calls(plan: Plan, direct: Callable[[Call], DirectCall | None]) -> dict[Call, DirectCall] | None:
+    """The calls of a plan, each by `direct`; None if one needs more of a run than its inputs.
 
     Such are subgraphs, functions, random numbers, and evaluators that may refuse.
     """
@@ -39,15 +40,15 @@ def direct_calls(plan: Plan, evaluation: Evaluation) -> dict[Call, DirectCall] |
     for segment in plan.segments:
         if not isinstance(segment.call, Call):
             continue
-        call = _direct(segment.call, evaluation)
+        call = direct(segment.call)
         if call is None:
             return None
         calls[segment.call] = call
     return calls if len(calls) <= plan.most_trips else None
 
 
-def _direct(call: Call, evaluation: Evaluation) -> DirectCall | None:
-    node = call.node
+def direct_call(node: Node, evaluation: Evaluation) -> DirectCall | None:
+    """What computes a node; None if it needs more of a run than its inputs."""
     if node.subgraphs or evaluation.function(node) is not None or not evaluation.first_takes_all:
         return None
     operator = evaluation.operator(node, evaluation.imports)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from time import perf_counter
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -23,12 +23,17 @@ from ingot.lower.differentiate import differentiate
 from ingot.ops.arguments import keywords
 from ingot.ops.catalog import Catalog
 from ingot.ops.define import Operator, Runs, Runtime
+from ingot.ops.generator.keys import key_of, node_key
 from ingot.ops.limit import ALLOWED, OversizedError, allowing, dense, proceeding
+from ingot.runtime import float_errors
 from ingot.runtime.dispatch import compute
 from ingot.runtime.ledger import Ledger
 from ingot.runtime.limits import LimitError, RunLimits, exceeded, too_deep, within_the_stack
 from ingot.runtime.order import Order, Orders, order
 from ingot.runtime.provider import Evaluator
+
+if TYPE_CHECKING:
+    from ingot.runtime.direct_calls import DirectCall
 
 Values = dict[Value, Any]
 """The values of a run: arrays; lists for sequences, dictionaries for maps, None for an empty optional."""
@@ -148,6 +153,24 @@ class Evaluation:
         ):
             yield
 
+    def computed(self, node: Node, direct: DirectCall, arguments: list[Any]) -> Sequence[Any] | None:
+        """The results of a node that needs nothing but its inputs; None where `step` has to say what is wrong."""
+        if self.observe is not None or node.applies("Constant"):
+            return None
+        self.proceed()
+        inputs = arguments[: direct.inputs]
+        allowed, before = ALLOWED.set(self.ledger.left), float_errors.ignore()
+        try:
+            results = direct.results(inputs)
+        except (IngotError, MemoryError, RecursionError):
+            return None
+        finally:
+            float_errors.restore(before)
+            ALLOWED.reset(allowed)
+        if _is_charged(node, inputs):
+            self.ledger.charge(results)
+        return results
+
     def rule_of(self, node: Node) -> Rule:
         """How a node is computed, which is the same in every run."""
         operator = self.operator(node, self._model.opset_imports)
@@ -216,6 +239,13 @@ class Evaluation:
     def gradient(self, xs: Sequence[str], y: str, values: Mapping[str, Any]) -> list[Any]:
         """The derivative of a value by others, for arrays by name."""
         return list(differentiate(self._model, self._catalog, xs, y, values))
+
+    def key(self, seed: float | None) -> int:
+        """A new key of random numbers: that of the node's seed, else by the run and the number of draws before."""
+        if seed is not None:
+            return node_key(seed)
+        self.drawn += 1
+        return key_of(self._seed, self.drawn)
 
     def generator(self, seed: float | None) -> np.random.Generator:
         """A new random generator: seeded by the node, else by the run and the number of generators before."""
@@ -308,7 +338,7 @@ class _Scope:
         results = _results_of(operator, result)
         if node.applies("Constant"):
             self._evaluation.ledger.exempt(result)
-        elif not node.applies(*_MOVING) or not inputs or not isinstance(inputs[0], list):
+        elif _is_charged(node, inputs):
             self._evaluation.ledger.charge(results)
         return results
 
@@ -365,6 +395,9 @@ class _Scope:
     def gradient(self, xs: Sequence[str], y: str, values: Mapping[str, Any]) -> list[Any]:
         return self._evaluation.gradient(xs, y, values)
 
+    def key(self, seed: float | None) -> int:
+        return self._evaluation.key(seed)
+
     def generator(self, seed: float | None) -> np.random.Generator:
         return self._evaluation.generator(seed)
 
@@ -400,6 +433,9 @@ class _NodeRuntime:
 
     def gradient(self, xs: Sequence[str], y: str, values: Mapping[str, Any]) -> list[Any]:
         return self._scope.gradient(xs, y, values)
+
+    def key(self, seed: float | None) -> int:
+        return self._scope.key(seed)
 
     def generator(self, seed: float | None) -> np.random.Generator:
         return self._scope.generator(seed)
@@ -470,3 +506,8 @@ def _shown(argument: Any) -> str:
     if isinstance(argument, np.ndarray):
         return f"{DType.of(argument.dtype)}{list(argument.shape)}"
     return type(argument).__name__
+
+
+def _is_charged(node: Node, inputs: Sequence[Any]) -> bool:
+    """Whether the results of a node may be arrays that were not there before: not those of one that moves elements."""
+    return not node.applies(*_MOVING) or not inputs or not isinstance(inputs[0], list)

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ingot.prim.tensor import Tensor
+from ingot.prim.tensor import Call, Tensor
 from ingot.runtime.assumptions import Assumptions
 from ingot.runtime.body import BodyRunners, Calls
-from ingot.runtime.fast_path import FastPath
+from ingot.runtime.direct_calls import DirectCall
+from ingot.runtime.fast_path import FastPath, key_of_feeds
 from ingot.runtime.guards import GuardFailed, KernelError
 from ingot.runtime.observed_types import ObservedTypes, TypeNotes
 from ingot.runtime.plan import Plan, StepObserver
@@ -76,7 +77,11 @@ class Executable:
         if results is None:
             raise KernelError
         self.observed_types = notes.types
-        if not self.fast_path.learn(runner, feeds, self._limit.left, lambda: calls.evaluation):
+
+        def direct(call: Call) -> DirectCall | None:
+            return self._bodies.of(call).direct(calls.evaluation)
+
+        if not self.fast_path.learn(runner, feeds, self._limit.left, direct):
             key = self._key(feeds)
             if key is not None:
                 remember(self._ran, key, None, _MOST_KEYS)
@@ -105,16 +110,13 @@ class Executable:
         return results if results is None or runner.gives_fresh_arrays else owned(results, inputs)
 
     def _key(self, feeds: Mapping[str, Any]) -> tuple[Any, ...] | None:
-        """The types and sizes of the inputs; None if one is missing or no array."""
+        """The types and sizes of the inputs; None if one is missing, or has to be looked at: strings, and maps."""
         if len(feeds) != len(self._names):
             return None
-        key: list[Any] = []
-        for name in self._names:
-            array = feeds.get(name)
-            if type(array) is not np.ndarray:
-                return None
-            key += (array.shape, array.dtype)
-        return tuple(key)
+        arrays = [feeds.get(name) for name in self._names]
+        if any(type(array) is np.ndarray and array.dtype.kind in "OUS" for array in arrays):
+            return None
+        return key_of_feeds(arrays)
 
     @property
     def runner(self) -> PlanRunner:

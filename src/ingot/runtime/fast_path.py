@@ -8,13 +8,13 @@ check, and binds.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ingot.dtypes import Array, DType
 from ingot.errors import IngotError
-from ingot.prim.tensor import Call
+from ingot.prim.tensor import Call, RandomKey
 from ingot.runtime.direct_calls import DirectCall, direct_calls
 from ingot.runtime.feeds import strings_of
 from ingot.runtime.frame import Frame
@@ -25,9 +25,6 @@ from ingot.runtime.ready_plan import ReadyPlan
 from ingot.runtime.recent import remember
 from ingot.runtime.results import owned
 from ingot.runtime.run import ByteLimit, PlanRunner
-
-if TYPE_CHECKING:
-    from ingot.runtime.evaluate import Evaluation
 
 _MOST_READY = 32
 """Types and sizes of inputs that are remembered."""
@@ -47,11 +44,16 @@ class FastPath:
         self._limit = ByteLimit(0)
         self._kinds: dict[tuple[Any, ...], None] = {}
         """The types and ranks of inputs that ran."""
+        draws = any(isinstance(segment.call, RandomKey) for segment in plan.segments)
         self._checks_all = self._are_numbers and all(tensor in plan.placed for tensor in plan.inputs.values())
         """Whether the plan itself checks every input."""
+        self._can_bind = self._checks_all and not draws
+        """Whether it runs inputs of new sizes by itself, too."""
 
-    def run(self, feeds: Mapping[str, Any], interrupt: Interrupt | None = None) -> list[Any] | None:
-        """The outputs; None if this is no fast path: other sizes, other types, or an error that a kernel met.
+    def run(self, feeds: Mapping[str, Any], interrupt: Interrupt | None = None, seed: int = 0) -> list[Any] | None:
+        """The outputs for a seed of random numbers; None if this is no fast path.
+
+        That is so for other sizes, other types, and an error that a kernel met.
 
         Interrupted where `interrupt` ends the run.
         """
@@ -59,6 +61,7 @@ class FastPath:
         if runner is None:
             return None
         frame = runner.frame()
+        frame.seed = seed
         if interrupt is not None:
             interrupt.attach(frame.state)
         results = None
@@ -94,7 +97,7 @@ class FastPath:
             if type(array) is not np.ndarray:
                 if self._are_numbers or (sequence := _key_of_sequence(array)) is None:
                     return None
-                key += (list, sequence)
+                key += (type(array), sequence)
                 arrays.append(array)
                 continue
             if not array.flags.c_contiguous:
@@ -112,7 +115,7 @@ class FastPath:
 
     def _bound_anew(self, frame: Frame, key: tuple[Any, ...], inputs: list[Any]) -> list[Any] | None:
         """The outputs for inputs of new sizes, but of types and ranks that ran; None if there is more to check."""
-        if not self._checks_all or self._calls or _kinds(inputs) not in self._kinds:
+        if not self._can_bind or self._calls or _kinds(inputs) not in self._kinds:
             return None
         runner = self._runner
         assert runner is not None
@@ -140,30 +143,25 @@ class FastPath:
         runner: PlanRunner,
         feeds: Mapping[str, Any],
         most_bytes: int,
-        evaluation: Callable[[], Evaluation],
+        direct: Callable[[Call], DirectCall | None],
     ) -> bool:
         """Note that inputs like these ran, if the plan has a fast path; whether it has.
 
-        A run may take `most_bytes`; `evaluation` is how nodes of the model were evaluated.
+        A run may take `most_bytes`; `direct` is what computes the node of a call.
         """
         if set(feeds) != set(self._names):
             return False
-        parts: list[Any] = []
-        for array in (feeds[name] for name in self._names):
-            if type(array) is np.ndarray:
-                parts += (array.shape, array.dtype)
-            elif (sequence := _key_of_sequence(array)) is not None:
-                parts += (list, sequence)
-            else:
-                return False
+        arrays = [feeds[name] for name in self._names]
+        key = key_of_feeds(arrays)
+        if key is None:
+            return False
         if self._runner is None:
-            calls = _calls(runner.plan, evaluation)
+            calls = None if runner.plan.device is not None else direct_calls(runner.plan, direct)
             if calls is None:
                 return False
             self._calls, self._limit, self._runner = calls, ByteLimit(most_bytes), runner
         if self._checks_all:
-            remember(self._kinds, _kinds([feeds[name] for name in self._names]), None, _MOST_READY)
-        key = tuple(parts)
+            remember(self._kinds, _kinds(arrays), None, _MOST_READY)
         remember(self._ready, key, self._ready.get(key), _MOST_READY)
         return True
 
@@ -173,22 +171,29 @@ def _kinds(inputs: Sequence[Array]) -> tuple[Any, ...]:
     return tuple([(array.dtype, array.ndim) for array in inputs])
 
 
-def _no_call(call: Call, _arguments: list[Any]) -> Sequence[Any]:
-    raise AssertionError(f"a plan without calls makes one of {call.node.op_type}")
+def _no_call(call: Call | RandomKey, _arguments: list[Any]) -> Sequence[Any]:
+    raise AssertionError(f"a plan without calls makes {call}")
+
+
+def key_of_feeds(feeds: Sequence[Any]) -> tuple[Any, ...] | None:
+    """The types and sizes of arrays, and of those in lists; None if there is anything else."""
+    parts: list[Any] = []
+    for feed in feeds:
+        if type(feed) is np.ndarray:
+            parts += (feed.shape, feed.dtype)
+        elif (sequence := _key_of_sequence(feed)) is not None:
+            parts += (type(feed), sequence)
+        else:
+            return None
+    return tuple(parts)
 
 
 def _key_of_sequence(feed: Any) -> tuple[Any, ...] | None:
-    """The types and sizes of the arrays of numbers in a list; None for anything else."""
+    """The types and sizes of the arrays of numbers in a list, of an empty optional none; None for anything else."""
+    if feed is None:
+        return ()
     if type(feed) is not list:
         return None
     if any(type(item) is not np.ndarray or item.dtype.kind not in "biufc" for item in feed):
         return None
     return tuple((item.shape, item.dtype) for item in feed)
-
-
-def _calls(plan: Plan, evaluation: Callable[[], Evaluation]) -> Mapping[Call, DirectCall] | None:
-    """The calls of a plan; None if it has no fast path: it is for a device, or calls need more than their inputs."""
-    if plan.device is not None:
-        return None
-    has_calls = any(isinstance(segment.call, Call) for segment in plan.segments)
-    return direct_calls(plan, evaluation()) if has_calls else {}

@@ -39,7 +39,8 @@ def strings_of(array: Array) -> Array | None:
     """An array of `str` for one of Python's or numpy's strings; None if there is anything else in it."""
     if array.dtype.kind == "U":
         return array.astype(np.object_)
-    return array if set(map(type, array.reshape(-1).tolist())) <= {str} else None
+    texts = array.tolist() if array.ndim == 1 else array.reshape(-1).tolist()
+    return array if list(map(type, texts)).count(str) == len(texts) else None
 
 
 def _feed(value: Value, feed: Any, sizes: dict[str, tuple[int, str]] | None) -> Any:

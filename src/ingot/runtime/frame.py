@@ -152,6 +152,7 @@ class Frame:
     `sizes` are what is known before the inputs are: constants, captured values, and the named sizes of both.
     `trips` are the jobs of a loop whose body the plan is (`runtime/trips.py`). `native` is the native run that it is
     ready for, of the plan that is `active` in it; `native_runs` are all of them (`runtime/native_prefix.py`).
+    `seed` is that of the random numbers of a run on the fast path.
     """
 
     __slots__ = (
@@ -161,6 +162,7 @@ class Frame:
         "native",
         "native_runs",
         "prepared",
+        "seed",
         "segments",
         "sizes",
         "slots",
@@ -189,6 +191,7 @@ class Frame:
         self.active: Any = None
         self.prepared: Any = None
         self.native_runs: dict[Any, Any] = {}
+        self.seed = 0
 
     def share(self, state: Array) -> None:
         """Use the state of another frame, whose run this one is part of."""

@@ -62,8 +62,9 @@ class NativePrefix:
             Input(name, plan.placed.get(tensor, len(plan.template) + number), array.shape, array.dtype)
             for number, ((name, tensor), array) in enumerate(named)
         ]
-        self.end = next((place for place, stage in enumerate(stages) if stage.call is not None), len(stages))
-        """The place of the stage whose call comes next."""
+        ends = (place for place, stage in enumerate(stages) if stage.call is not None or stage.draws)
+        self.end = next(ends, len(stages))
+        """The place of the stage whose call, or key of random numbers, comes next."""
         self.is_whole = self.end == len(stages)
         """Whether no call comes after it."""
         self._stages = stages[: self.end + 1]

@@ -12,9 +12,10 @@ from ingot.dtypes import Array, DType
 from ingot.ir.node import Node
 from ingot.ir.types import TensorType
 from ingot.prim.guard import Guard
-from ingot.prim.tensor import Call, CallResult, HostStep, Parameter, SizeReading, Tensor
+from ingot.prim.tensor import Call, CallResult, HostStep, Parameter, RandomKey, SizeReading, Tensor
 from ingot.runtime.plan import Allocation, Arm, Body, Jump, KernelStep, Plan, Segment
 from ingot.runtime.plan_schema import (
+    RANDOM_KEY,
     StoredArm,
     StoredArray,
     StoredBody,
@@ -166,6 +167,8 @@ class PlanDecoder:
             arguments = tuple(None if argument is None else self.tensor(argument) for argument in stored.arguments)
             if stored.node is not None:
                 call = Call(self.nodes[stored.plan][stored.node], arguments, stored.reason)
+            elif stored.reason == RANDOM_KEY:
+                call = RandomKey(*arguments or (None,))
             else:
                 (x,) = arguments
                 assert x is not None

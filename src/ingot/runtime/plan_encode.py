@@ -12,9 +12,10 @@ from ingot.dims import Dim, Expr, Packing
 from ingot.dtypes import Array, DType
 from ingot.ir.types import TensorType
 from ingot.prim.guard import Guard
-from ingot.prim.tensor import CallResult, HostStep, Parameter, SizeReading, Tensor
+from ingot.prim.tensor import CallResult, HostStep, Parameter, RandomKey, SizeReading, Tensor
 from ingot.runtime.plan import Allocation, Arm, Body, Jump, KernelStep, Plan, Segment
 from ingot.runtime.plan_schema import (
+    RANDOM_KEY,
     StoredAllocation,
     StoredArm,
     StoredArray,
@@ -148,7 +149,9 @@ class PlanEncoder:
         if call not in self._calls:
             arguments = [None if tensor is None else self.tensor(tensor) for tensor in call.arguments]
             node, reason = None, ""
-            if not isinstance(call, SizeReading):
+            if isinstance(call, RandomKey):
+                reason = RANDOM_KEY
+            elif not isinstance(call, SizeReading):
                 node = next((value.name for value in call.node.outputs if value.name), "")
                 reason = call.reason
             self._calls[call] = len(self.calls)

@@ -98,10 +98,14 @@ class StoredTensor(NamedTuple):
     opaque: bool = False
 
 
+RANDOM_KEY = "random key"
+"""The reason of a stored call that draws a key of random numbers."""
+
+
 class StoredCall(NamedTuple):
     plan: int
     node: str | None
-    """The name of the first output of the node that has one; None for a reading of sizes."""
+    """The name of the first output of the node that has one; None for a reading of sizes, and a random key."""
     arguments: list[int | None]
     reason: str
 

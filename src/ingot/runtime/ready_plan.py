@@ -14,6 +14,7 @@ import numpy as np
 
 from ingot.dtypes import Array
 from ingot.errors import IngotError
+from ingot.ops.generator.keys import key_array
 from ingot.ops.limit import ALLOWED
 from ingot.prim.tensor import Call
 from ingot.runtime import float_errors
@@ -173,6 +174,7 @@ class ReadyPlan:
         first: int | None,
     ) -> list[Any]:
         readings: list[tuple[int, ...]] = []
+        drawn = 0
         for stage in self._stages if first is None else self._stages[first:]:
             if stage.has_steps and (first is None or stage.place != self._stages[first].place):
                 held += self._start(frame, stage, values, sizes, held)
@@ -189,6 +191,9 @@ class ReadyPlan:
                     for entry, index in stage.results:
                         entry.admit(results[index], values, sizes, frame.slots)
                     stage.prepared.check(values, sizes)
+            elif stage.draws:
+                drawn += 1
+                stage.prepared.admit([key_array(frame.seed, drawn)], values, sizes, frame.slots)
             elif stage.reads:
                 readings.append(stage.prepared.read(values, sizes))
         if held > self._most_bytes:
@@ -226,6 +231,8 @@ def _bytes(result: Any) -> int:
     """The bytes of a result, of a sequence those of the arrays in it; _Failure for what is neither."""
     if type(result) is np.ndarray or isinstance(result, np.generic):
         return result.nbytes if result.dtype.kind != "O" else _most_bytes(np.asarray(result))
+    if result is None:
+        return 0
     if type(result) is not list:
         raise _Failure
     return sum(_bytes(item) for item in result if not isinstance(item, dict))

@@ -8,44 +8,40 @@ from typing import Any
 import numpy as np
 
 from ingot.dtypes import Array
+from ingot.runtime.address import address_of
 
-_FEW = 8
-"""Views of one array that are compared one by one."""
+_EVERYTHING = 1 << 64
+"""An address behind all memory."""
 
 
 def owned(results: Sequence[Any], feeds: Iterable[Any]) -> list[Any]:
-    """The results, with a copy of every array that is read-only or shares memory with a feed or an earlier result."""
-    seen = _Seen()
+    """The results, with a copy of every array that is read-only or shares memory with a feed or an earlier result.
+
+    Parts of one array that follow each other in memory stay parts of it.
+    """
+    ends: dict[int, int] = {}
     for feed in feeds:
-        for array in _arrays(feed):
-            seen.add(array)
-    return [_owned(result, seen) for result in results]
+        _note(feed, ends)
+    return [_owned(result, ends) for result in results]
 
 
-class _Seen:
-    """Arrays by whose memory they are views of: those of different owners share nothing."""
-
-    def __init__(self) -> None:
-        self._by_owner: dict[int, list[Array]] = {}
-
-    def add(self, array: Array) -> None:
-        self._by_owner.setdefault(id(_owner(array)), []).append(array)
-
-    def shares(self, array: Array) -> bool:
-        """Whether it may share memory with one of them: it is taken to where many have one owner."""
-        others = self._by_owner.get(id(_owner(array)), ())
-        return len(others) > _FEW or any(np.may_share_memory(array, other) for other in others)
-
-
-def _owned(result: Any, seen: _Seen) -> Any:
-    if isinstance(result, list):
-        return [_owned(item, seen) for item in result]
+def _owned(result: Any, ends: dict[int, int]) -> Any:
+    """A result; `ends` are the addresses up to which the memory of an array, by its identity, belongs to others."""
+    if type(result) is list:
+        return [_owned(item, ends) for item in result]
     if not isinstance(result, np.ndarray | np.generic):
         return result
-    array = np.asarray(result, order="C")
-    if not array.flags.writeable or seen.shares(array):
-        array = array.copy()
-    seen.add(array)
+    array: Array = result  # type: ignore[assignment]
+    if type(result) is not np.ndarray or not result.flags.carray:
+        array = np.asarray(result, order="C")
+        if array is not result and array.base is None:
+            return array  # a copy
+        if not array.flags.writeable:
+            return array.copy()
+    owner, start = id(_owner(array)), address_of(array)
+    if start < ends.get(owner, 0) and array.nbytes:
+        return array.copy()
+    ends[owner] = start + array.nbytes
     return array
 
 
@@ -56,9 +52,10 @@ def _owner(array: Array) -> Array:
     return array
 
 
-def _arrays(value: Any) -> Iterable[Array]:
-    if isinstance(value, np.ndarray):
-        yield value
-    elif isinstance(value, list):
-        for item in value:
-            yield from _arrays(item)
+def _note(feed: Any, ends: dict[int, int]) -> None:
+    """Note that the memory of a feed belongs to others."""
+    if isinstance(feed, np.ndarray):
+        ends[id(_owner(feed))] = _EVERYTHING
+    elif isinstance(feed, list):
+        for item in feed:
+            _note(item, ends)

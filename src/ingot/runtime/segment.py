@@ -7,14 +7,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ingot.prim.tensor import Call, HostStep, SizeReading, Tensor
+from ingot.prim.tensor import Call, HostStep, RandomKey, SizeReading, Tensor
 from ingot.runtime.bind import Binder
 from ingot.runtime.entry import Entry, SizeCheck
 from ingot.runtime.guards import GuardFailed
 from ingot.runtime.plan import Ints, Plan, Segment
 
-Caller: TypeAlias = Callable[[Call, list[Any]], Sequence[Any]]
-"""Has the reference run the node of a call on its arguments."""
+Caller: TypeAlias = Callable[[Call | RandomKey, list[Any]], Sequence[Any]]
+"""Has the reference run the node of a call on its arguments, or draws a key."""
 
 
 class PreparedSegment:

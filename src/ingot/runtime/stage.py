@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ingot.dataclass import dataclass
-from ingot.prim.tensor import Call
+from ingot.prim.tensor import Call, RandomKey
 from ingot.runtime.bind import Binding
 from ingot.runtime.direct_calls import DirectCall
 from ingot.runtime.entry import Entry
@@ -24,6 +24,8 @@ class Stage:
     binding: Binding | None
     reads: bool
     """Whether sizes are read after it."""
+    draws: bool
+    """Whether a key of random numbers is drawn after it."""
     call: DirectCall | None
     arguments: tuple[int, ...]
     """The numbers of what is read, or of the arguments of the call; -1 for one that is omitted, whose value is None."""
@@ -46,8 +48,9 @@ def stages(runner: PlanRunner, sizes: Mapping[str, int], calls: Mapping[Call, Di
         results = tuple((entry, index) for entry, index in prepared.indexed_entries if entry.is_placed)
         others = tuple((entry.number, index) for entry, index in prepared.indexed_entries if not entry.is_placed)
         arguments = tuple(-1 if number is None else number for number in numbers)
-        reads = step is not None and call is None
-        yield Stage(place, prepared, has_steps, binding, reads, call, arguments, results, others)
+        draws = isinstance(step, RandomKey)
+        reads = step is not None and call is None and not draws
+        yield Stage(place, prepared, has_steps, binding, reads, draws, call, arguments, results, others)
 
 
 def _direct(runner: PlanRunner, prepared: PreparedSegment, call: DirectCall) -> DirectCall:

@@ -15,6 +15,7 @@ from ingot.ir.tensor import SparseTensor, Tensor
 from ingot.ir.types import TensorType
 from ingot.ops.catalog import standard
 from ingot.ops.facts import Fact
+from ingot.ops.generator.keys import node_key
 
 FLOATS = [DType.FLOAT16, DType.FLOAT32, DType.FLOAT64, DType.BFLOAT16]
 
@@ -24,8 +25,8 @@ class Source:
 
     wanted = (True,)
 
-    def generator(self, seed: float | None) -> np.random.Generator:
-        return np.random.default_rng(int(seed or 0))
+    def key(self, seed: float | None) -> int:
+        return node_key(seed or 0)
 
 
 def run(name: str, *inputs: Any, **attributes: Any) -> Any:

@@ -9,6 +9,7 @@ import pytest
 
 from ingot.ir.text import parse_model
 from ingot.session import Session
+from lower.machine import runs
 
 KINDS: dict[str, Any] = {
     "float": np.float32,
@@ -52,3 +53,17 @@ def test_the_older_form_keeps_the_order_of_the_first() -> None:
     head = '<ir_version: 10, opset_import: ["" : 21, "com.microsoft" : 1]>'
     text = f"{head} g (float[n] x) => (y, j, c) {{ y, j, c = com.microsoft.Unique (x) }}"
     agrees(text, np.array([3, 1, 3, np.nan, 2, np.nan, -0.0, 0.0, 1], np.float32))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_distinct_rows_of_many_columns_are_sorted_by_all_of_them(threads: int) -> None:
+    generator = np.random.default_rng(1)
+    cases = [
+        {"x": generator.integers(0, 2, shape).astype(np.float32)} for shape in ((30, 20), (30, 3), (1, 5), (200, 6))
+    ]
+    cases.append({"x": np.repeat(generator.standard_normal((4, 40)), 3, axis=0).astype(np.float32)})
+    cases += [{"x": np.zeros(shape, np.float32)} for shape in ((3, 0), (0, 3), (0, 0))]
+    for axis in (0, 1):
+        text = f"g (float[n, m] x) => (y, i, j, c) {{ y, i, j, c = Unique <axis = {axis}> (x) }}"
+        runs(text, *cases, threads=threads)
+    runs("g (float[n, 20] x) => (y, i) { y, i = Unique <axis = 0, sorted = 0> (x) }", cases[0])

@@ -7,7 +7,7 @@ from ingot.compile import Artifacts
 from ingot.session import Session
 from ingot.tools.inspect.trace import How, Trace, trace
 
-HEADER = '<ir_version: 10, opset_import: ["" : 20]>'
+HEADER = '<ir_version: 10, opset_import: ["" : 20, "ai.onnx.ml" : 4]>'
 
 
 def traced(graph: str) -> tuple[Artifacts, Trace]:
@@ -73,13 +73,15 @@ def test_a_node_that_the_reference_runs_has_the_reason() -> None:
     _, found = traced("""g (float[n] x, bool c) => (float[n] y) {
       s = Add (x, x)
       b = If (c) <
-        then_branch = t () => (float[n] a) { a = Bernoulli (s) },
+        then_branch = t () => (float[n] a) {
+          a = ai.onnx.ml.LabelEncoder <keys_floats = [0.0], values_floats = [1.0]> (s)
+        },
         else_branch = e () => (float[n] a) { a = Neg (s) }
       >
       y = Abs (b)
     }""")
     (fate,) = [fate for fate in found.nodes.values() if fate.how is How.CALLED]
-    assert fate.reason == "Bernoulli in it: Bernoulli has no rule"
+    assert fate.reason == "LabelEncoder in it: keys that are no integers"
     assert fate.kernels == ()
     (before,) = [work for work in found.kernels.values() if work.nodes[0].op_type == "Add"]
     assert before.why == "the reference reads it, for If 'b'"

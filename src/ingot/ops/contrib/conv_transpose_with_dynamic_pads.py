@@ -8,9 +8,10 @@ from typing import Annotated, Any, TypeAlias
 import numpy as np
 
 from ingot import prim
+from ingot.dims import Dim
 from ingot.dtypes import Array
 from ingot.ir.types import TensorType
-from ingot.ops.contrib.domain import MICROSOFT, last
+from ingot.ops.contrib.domain import MICROSOFT
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.nn.conv_transpose import conv_transpose
@@ -68,14 +69,11 @@ def infer(
 ) -> Inferred:
     cut = _known(pads)
     named = {"group": group, "output_shape": None, **attributes}
-    if cut is not None or auto_pad in _SAME:
-        result: Inferred = conv_transpose.rules["infer"](x, w, b, **_padding(auto_pad, cut), **named)
-        return result
-    dtype, channels = x.dtype or w.dtype, last(w.shape, 1)
-    if dtype is None or x.shape is None:
-        return None if dtype is None else TensorType(dtype)
-    outputs = None if channels is None else channels * group
-    return TensorType(dtype, (x.shape[0], outputs, *(None for _ in x.shape[2:])))
+    known = cut is not None or auto_pad in _SAME
+    whole = conv_transpose.rules["infer"](x, w, b, **_padding(auto_pad, cut if known else None), **named)
+    if known or whole is None or whole.shape is None:
+        return None if whole is None else TensorType(whole.dtype, whole.shape)
+    return TensorType(whole.dtype, (*whole.shape[:2], *_cropped(whole.shape[2:], _cuts(pads, len(whole.shape) - 2))))
 
 
 @conv_transpose_with_dynamic_pads.lower
@@ -91,11 +89,34 @@ def lower(
     **attributes: Any,
 ) -> prim.Tensor:
     cut = _known(facts[2] if len(facts) > 2 else None)
-    if cut is None and auto_pad not in _SAME:
-        raise prim.Refused("pads unknown until a run")
-    padding = _padding(auto_pad, cut)
+    known = cut is not None or auto_pad in _SAME
+    padding = _padding(auto_pad, cut if known else None)
     y: prim.Tensor = conv_transpose.rules["lower"](x, w, b, output_shape=None, **padding, **attributes)
-    return y
+    if known:
+        return y
+    cuts = _cuts(facts[2], x.rank - 2)
+    sizes = [size for size in _cropped(y.shape[2:], cuts) if size is not None]
+    if len(sizes) < len(cuts):
+        raise prim.Refused("pads unknown until a run")
+    return prim.slice_(y, [0, 0, *(before for before, _ in cuts if before is not None)], [*y.shape[:2], *sizes])
+
+
+conv_transpose_with_dynamic_pads.sized_by("pads")
+
+
+def _cuts(pads: Fact | None, rank: int) -> list[tuple[Dim | None, Dim | None]]:
+    """What is cut off before and after each axis, by pads of which some may be unknown."""
+    elements = None if pads is None else pads.elements
+    if elements is None or len(elements) != 2 * rank:
+        return [(None, None)] * rank
+    return list(zip(elements[:rank], elements[rank:], strict=True))
+
+
+def _cropped(sizes: Sequence[Dim | None], cuts: Sequence[tuple[Dim | None, Dim | None]]) -> list[Dim | None]:
+    return [
+        None if size is None or before is None or after is None else size - before - after
+        for size, (before, after) in zip(sizes, cuts, strict=True)
+    ]
 
 
 def _padding(auto_pad: str, pads: Sequence[int] | None) -> dict[str, Any]:

@@ -6,11 +6,13 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array
 from ingot.errors import InputError, ShapeError
 from ingot.ops.contrib.domain import MICROSOFT
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.linalg.elimination import MOST_INVERTED, inverses, stacked
 from ingot.ops.nn.precision import wide
 from ingot.ops.shapes import unify
 from ingot.ops.typesets import FLOATS_3, types
@@ -27,6 +29,12 @@ def inverse(x: T, /) -> T:
         return np.linalg.inv(x.astype(wide(x.dtype))).astype(x.dtype)
     except np.linalg.LinAlgError:
         raise InputError("a matrix is singular and has no inverse") from None
+
+
+@inverse.lower
+def lower(x: prim.Tensor, /) -> prim.Tensor:
+    stack = stacked(x, MOST_INVERTED)
+    return x if stack.shape[-1] == 0 else prim.reshape(inverses(stack), x.shape)
 
 
 @inverse.infer

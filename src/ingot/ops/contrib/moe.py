@@ -7,16 +7,20 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array
 from ingot.errors import CheckError, ShapeError, UnsupportedError
 from ingot.ir.types import Type
 from ingot.ops.contrib.domain import HALF, MICROSOFT, SMALL_FLOATS, may_omit
+from ingot.ops.contrib.mixed_experts import Layer as Experts
+from ingot.ops.contrib.mixed_experts import activation, highest, mixed
 from ingot.ops.contrib.packed import unpacked
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact
 from ingot.ops.math.sigmoids import logistic
 from ingot.ops.nn.precision import refuse_huge
 from ingot.ops.typesets import FLOAT32, UINT8, types
+from ingot.prim.tensor import SizeReader
 
 T: TypeAlias = Annotated[Array, types("T", SMALL_FLOATS)]
 T1: TypeAlias = Annotated[Array, types("T1", UINT8)]
@@ -170,6 +174,48 @@ def infer(
     return x.type
 
 
+@moe.lower
+def lower(
+    x: prim.Tensor,
+    router_probs: prim.Tensor,
+    fc1_experts_weights: prim.Tensor,
+    fc1_experts_bias: prim.Tensor | None,
+    fc2_experts_weights: prim.Tensor,
+    fc2_experts_bias: prim.Tensor | None = None,
+    fc3_experts_weights: prim.Tensor | None = None,
+    fc3_experts_bias: prim.Tensor | None = None,
+    /,
+    *,
+    activation_alpha: float,
+    activation_beta: float,
+    activation_type: str,
+    k: int,
+    normalize_routing_weights: int,
+    swiglu_fusion: int,
+    swiglu_limit: float | None,
+    use_sparse_mixer: int,
+    read: SizeReader,
+) -> prim.Tensor:
+    _check(activation_type, k, use_sparse_mixer)
+    experts = router_probs.shape[1]
+    if not isinstance(experts, int) or k > experts or fc1_experts_weights.shape[0] != experts:
+        raise prim.Refused(f"{k} of {experts} experts")
+    if activation_type == "swiglu" and fc3_experts_weights is None and swiglu_fusion not in (1, 2):
+        raise prim.Refused(f"swiglu_fusion {swiglu_fusion} without fc3")
+    tokens = prim.reshape(x, (prim.count(x.shape[:-1]), x.shape[-1]))
+    logits = prim.assume_shape(router_probs, (tokens.shape[0], experts))
+    shares = prim.apply("exp", logits - prim.reduce_("maximum", logits, [1]))
+    shares = shares / prim.reduce_("add", shares, [1])
+    chosen = highest(shares, k)
+    weights = prim.gather(shares, [0, chosen], chosen.shape, in_range=True)
+    if normalize_routing_weights:
+        weights = weights / prim.reduce_("add", weights, [1])
+    third = None if fc3_experts_weights is None else Experts(fc3_experts_weights, fc3_experts_bias)
+    act = activation(activation_type, swiglu_fusion, activation_alpha, activation_beta, swiglu_limit, third is not None)
+    first, second = Experts(fc1_experts_weights, fc1_experts_bias), Experts(fc2_experts_weights, fc2_experts_bias)
+    return prim.reshape(mixed(tokens, chosen, weights, first, second, third, act, read), x.shape)
+
+
 def _mixed(
     tokens: Array,
     chosen: Array,
@@ -190,7 +236,7 @@ def _mixed(
         out = second(int(expert), act(hidden))
         if out.shape[1] != y.shape[1]:
             raise ShapeError(f"fc2 makes rows of {out.shape[1]}, expected {y.shape[1]}")
-        np.add.at(y, rows, out * weights[rows, place][:, None])
+        y[rows] += out * weights[rows, place][:, None]  # no token chooses an expert twice
     return y
 
 
@@ -237,7 +283,7 @@ def _dense(weights: Array, bias: Array | None, name: str) -> Layer:
 
     def layer(expert: int, rows: Array) -> Array:
         _check_expert(expert, weights, name)
-        y = rows @ weights[expert].astype(np.float32).T
+        y = rows @ np.require(weights[expert], np.float32, ["ALIGNED"]).T
         return np.asarray(y if bias is None else y + bias[expert].astype(np.float32))
 
     return layer
@@ -285,7 +331,7 @@ def _blocks(
 def _tokens(x: Array, router_probs: Array) -> Array:
     if x.ndim not in (2, 3) or router_probs.ndim != 2 or router_probs.shape[0] != x.size // max(1, x.shape[-1]):
         raise ShapeError(f"x of shape {list(x.shape)} does not fit router_probs of shape {list(router_probs.shape)}")
-    return x.reshape(-1, x.shape[-1]).astype(np.float32)
+    return x.reshape(-1, x.shape[-1]).astype(np.float32, copy=False)
 
 
 def _highest(values: Array, k: int) -> Array:

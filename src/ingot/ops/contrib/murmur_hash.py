@@ -6,6 +6,7 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array, DType
 from ingot.errors import CheckError
 from ingot.ir.types import TensorType
@@ -33,6 +34,31 @@ def murmur_hash(x: T1, /, *, positive: int = 1, seed: int = 0) -> T2:
 def infer(x: Fact, /, *, positive: int, seed: int) -> Inferred:
     _check(seed)
     return TensorType(DType.UINT32 if positive else DType.INT32, x.shape)
+
+
+@murmur_hash.lower
+def lower(x: prim.Tensor, /, *, positive: int, seed: int) -> prim.Tensor:
+    """The words of an element are the two halves of its bits, the lower first, or all of them."""
+    many = x.dtype.numpy.itemsize // 4
+    bits = prim.bitcast(x, DType.UINT32 if many == 1 else DType.UINT64)
+    words = [bits] if many == 1 else [prim.cast(each, DType.UINT32) for each in (bits, _right(bits, 32))]
+    state: prim.Tensor = prim.full(seed, x.shape, DType.UINT32)
+    for word in words:
+        mixed = _rotated(word * 0xCC9E2D51, 15) * 0x1B873593
+        state = _rotated(prim.apply("xor", state, mixed), 13) * 5 + 0xE6546B64
+    state = prim.apply("xor", state, 4 * many)
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
+        state = prim.apply("xor", state, _right(state, shift)) * factor
+    state = prim.apply("xor", state, _right(state, 16))
+    return state if positive else prim.bitcast(state, DType.INT32)
+
+
+def _right(x: prim.Tensor, bits: int) -> prim.Tensor:
+    return prim.apply("shift_right", x, bits)
+
+
+def _rotated(x: prim.Tensor, bits: int) -> prim.Tensor:
+    return prim.apply("or", prim.apply("shift_left", x, bits), _right(x, 32 - bits))
 
 
 def murmur_hash_of(text: bytes, seed: int) -> int:

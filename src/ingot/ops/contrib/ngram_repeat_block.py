@@ -7,7 +7,8 @@ from typing import Annotated, TypeAlias
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from ingot.dtypes import Array
+from ingot import prim
+from ingot.dtypes import Array, DType
 from ingot.errors import CheckError, InputError, ShapeError
 from ingot.ops.contrib.domain import MICROSOFT, last
 from ingot.ops.define import operator
@@ -46,6 +47,27 @@ def infer(input_ids: Fact, scores: Fact, /, *, ngram_size: int) -> Inferred:
     require_rank(scores, 2, "scores")
     unify(last(input_ids.shape, 0), last(scores.shape, 0), "batches")
     return scores.type
+
+
+@ngram_repeat_block.lower
+def lower(input_ids: prim.Tensor, scores: prim.Tensor, /, *, ngram_size: int) -> prim.Tensor:
+    """Where a run begins as the ids end, its last token is marked; the scores of marked tokens are replaced."""
+    batch, many = input_ids.shape
+    if isinstance(many, int) and many < ngram_size:
+        return scores
+    runs, ending = many - (ngram_size - 1), ngram_size - 1
+    shape = (batch, runs)
+    is_seen: prim.Tensor = prim.full(True, shape, DType.BOOL)
+    if ending:
+        beginnings = prim.window(input_ids, [1], [ending], [1], [1])
+        beginnings = prim.slice_(beginnings, [0, 0, 0], [batch, runs, ending])
+        last = prim.unsqueeze(prim.slice_(input_ids, [0, runs], [batch, ending]), [1])
+        is_seen = prim.squeeze(prim.reduce_("and", prim.apply("equal", beginnings, last), [2]), [2])
+    tokens = prim.slice_(input_ids, [0, ending], shape)
+    marks = prim.full(0, (batch, scores.shape[1]), DType.UINT8)
+    places = [prim.iota(shape, 0), prim.where(is_seen, tokens, 0)]
+    marks = prim.scatter(marks, prim.cast(is_seen, DType.UINT8), places, "maximum")
+    return prim.where(prim.apply("not_equal", marks, 0), -np.inf, scores)
 
 
 def _check(ngram_size: int) -> None:

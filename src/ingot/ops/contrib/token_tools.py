@@ -6,14 +6,17 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array, DType
 from ingot.errors import CheckError, InputError, ShapeError
 from ingot.ir.types import TensorType
 from ingot.ops.contrib.domain import MICROSOFT
+from ingot.ops.contrib.warped import warping_path
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.shapes import fresh, require_rank
 from ingot.ops.typesets import FLOAT32, INT32, INT64, types
+from ingot.prim.tensor import SizeReader
 
 T: TypeAlias = Annotated[Array, types("T", INT64)]
 F: TypeAlias = Annotated[Array, types("F", FLOAT32)]
@@ -51,7 +54,7 @@ def bifurcation_detector(
         differs = np.flatnonzero(pred_tokens[:-1] != src_tokens[start:])
         accepted = int(differs[0]) if len(differs) else len(pred_tokens) - 1
         tokens = np.concatenate([cur_tokens, pred_tokens[: accepted + 1]])
-    match = _suffix_match(src_tokens.tolist(), tokens.tolist(), min_ngram_size, max_ngram_size)
+    match = _suffix_match(src_tokens, tokens, min_ngram_size, max_ngram_size)
     return tokens, np.full(prev_suffix_match_idx.shape, match, np.int64)
 
 
@@ -63,18 +66,21 @@ def infer_bifurcation(
     return TensorType(DType.INT64, shape), TensorType(DType.INT64, prev_suffix_match_idx.shape)
 
 
-def _suffix_match(source: list[int], tokens: list[int], least: int, most: int) -> int:
+def _suffix_match(source: Array, tokens: Array, least: int, most: int) -> int:
     """Where in the source the only occurrence of the last tokens ends, -1 if there is no such."""
     match = -1
-    for size in range(least, min(most, len(tokens)) + 1):
-        suffix = tokens[len(tokens) - size :]
-        matches = [at for at in range(len(source) - size + 1) if source[at : at + size] == suffix]
-        if not matches:
+    ends = np.arange(1, len(source) + 1)
+    for size in range(1, min(most, len(tokens)) + 1):
+        ends = ends[ends >= size] if size > 1 else ends
+        ends = ends[source[ends - size] == tokens[len(tokens) - size]]
+        if size < least:
+            continue
+        if not len(ends):
             break
-        match = matches[0] + size
+        match = int(ends[0])
         if match >= len(source):
             break
-        if len(matches) > 1:
+        if len(ends) > 1:
             match = -1
     return match
 
@@ -111,3 +117,9 @@ def infer_warping(x: Fact, /) -> Inferred:
     if x.rank not in (None, 2, 3):
         require_rank(x, 2, "x")
     return TensorType(DType.INT32, (2, fresh("path")))
+
+
+@dynamic_time_warping.lower
+def lower_warping(x: prim.Tensor, /, *, read: SizeReader) -> prim.Tensor:
+    costs = prim.reshape(prim.assume_shape(x, (1, *x.shape[1:])), x.shape[1:]) if x.rank == 3 else x
+    return warping_path(costs, read)

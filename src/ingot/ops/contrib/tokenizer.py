@@ -14,6 +14,7 @@ from ingot.ops.contrib.domain import MICROSOFT
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.shapes import fresh
+from ingot.ops.text.distinct import numbered, texts_of
 from ingot.ops.text.re2_match import Pattern
 from ingot.ops.text.split import filled_rows
 from ingot.ops.typesets import STRING, types
@@ -47,14 +48,16 @@ def tokenizer(
     if x.ndim not in (1, 2):
         raise ShapeError(f"x has {x.ndim} axes, expected 1 or 2")
     cut = _cutter(mincharnum, None if separators is None else tuple(separators), tokenexp)
-    rows = [list(cut(text)) for text in x.reshape(-1).tolist()]
+    texts, which = numbered(texts_of(x))
+    rows = [list(cut(text)) for text in texts]
     longest = max(map(len, rows), default=0)
     if longest and mark:
         rows = [[_START, *row, _END] for row in rows]
         longest += 2
-    if len(rows) * longest > _MOST_TOKENS:
-        raise InputError(f"{len(rows):,} rows of up to {longest:,} tokens are too many for one tensor")
-    return filled_rows(rows if longest else [[]] * len(rows), longest, pad_value).reshape((*x.shape, longest))
+    if x.size * longest > _MOST_TOKENS:
+        raise InputError(f"{x.size:,} rows of up to {longest:,} tokens are too many for one tensor")
+    tokens = filled_rows(rows if longest else [[]] * len(rows), longest, pad_value)
+    return (tokens if which is None else tokens.take(which, axis=0)).reshape((*x.shape, longest))
 
 
 @tokenizer.infer

@@ -8,18 +8,21 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array, DType
 from ingot.errors import CheckError
 from ingot.ir.types import TensorType
 from ingot.ir.value import Value
 from ingot.ops.define import Runtime, operator
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.generator.counter import lowered_normal, lowered_uniform, normal, uniform
 from ingot.ops.limit import affordable
 from ingot.ops.older import dtype_of
 from ingot.ops.tensor.carriers import carried_in
 from ingot.ops.tensor.convert import convert, element_type
 from ingot.ops.tensor.follow import tensor
 from ingot.ops.typesets import ALL, ALL_3, FLOATS, FLOATS_3, types
+from ingot.prim.tensor import KeyReader
 
 T: TypeAlias = Annotated[Array, types("T", {1: FLOATS_3, 22: FLOATS})]
 T1: TypeAlias = Annotated[Array, types("T1", {1: ALL_3, 22: ALL})]
@@ -39,7 +42,7 @@ def random_normal(
     runtime: Runtime,
 ) -> T:
     """Numbers around `mean` from a normal distribution with standard deviation `scale`."""
-    return _normal(runtime.generator(seed), shape, _target(dtype), mean, scale)
+    return _normal(runtime.key(seed), shape, _target(dtype), mean, scale)
 
 
 @operator("RandomNormalLike", since=(1, 22))
@@ -55,7 +58,7 @@ def random_normal_like(
 ) -> T2:
     """The same in the shape of `x`, and in its type if none is numbered."""
     target = _target(DType.of(x.dtype) if dtype is None else dtype)
-    return _normal(runtime.generator(seed), x.shape, target, mean, scale)
+    return _normal(runtime.key(seed), x.shape, target, mean, scale)
 
 
 @operator("RandomUniform", since=(1, 22))
@@ -69,7 +72,7 @@ def random_uniform(
     runtime: Runtime,
 ) -> T:
     """Numbers from `low` to below `high`, all equally likely."""
-    return _uniform(runtime.generator(seed), shape, _target(dtype), low, high)
+    return _uniform(runtime.key(seed), shape, _target(dtype), low, high)
 
 
 @operator("RandomUniformLike", since=(1, 22))
@@ -85,7 +88,7 @@ def random_uniform_like(
 ) -> T2:
     """The same in the shape of `x`, and in its type if none is numbered."""
     target = _target(DType.of(x.dtype) if dtype is None else dtype)
-    return _uniform(runtime.generator(seed), x.shape, target, low, high)
+    return _uniform(runtime.key(seed), x.shape, target, low, high)
 
 
 @random_normal.infer
@@ -102,6 +105,62 @@ def infer_like(x: Fact, /, *, dtype: int | None, **_: object) -> Inferred:
     if dtype is None and x.dtype is None:
         return None
     return tensor(_target(x.dtype if dtype is None else dtype), x.shape)  # type: ignore[arg-type]
+
+
+@random_normal.lower
+def lower_normal(
+    *, shape: Sequence[int], dtype: int, seed: float | None, draw: KeyReader, **range_: float
+) -> prim.Tensor:
+    return _normal_in_primitives(draw(seed), tuple(shape), _target(dtype), **range_)
+
+
+@random_normal_like.lower
+def lower_normal_like(
+    x: prim.Tensor,
+    /,
+    *,
+    dtype: int | None,
+    seed: float | None,
+    inferred: tuple[Fact, ...],
+    draw: KeyReader,
+    **range_: float,
+) -> prim.Tensor:
+    return _normal_in_primitives(draw(seed), x.shape, _target(inferred[0].dtype), **range_)  # type: ignore[arg-type]
+
+
+@random_uniform.lower
+def lower_uniform(
+    *, shape: Sequence[int], dtype: int, seed: float | None, draw: KeyReader, **range_: float
+) -> prim.Tensor:
+    return _uniform_in_primitives(draw(seed), tuple(shape), _target(dtype), **range_)
+
+
+@random_uniform_like.lower
+def lower_uniform_like(
+    x: prim.Tensor,
+    /,
+    *,
+    dtype: int | None,
+    seed: float | None,
+    inferred: tuple[Fact, ...],
+    draw: KeyReader,
+    **range_: float,
+) -> prim.Tensor:
+    return _uniform_in_primitives(draw(seed), x.shape, _target(inferred[0].dtype), **range_)  # type: ignore[arg-type]
+
+
+def _normal_in_primitives(key: prim.Tensor, shape: prim.Sizes, dtype: DType, mean: float, scale: float) -> prim.Tensor:
+    return prim.cast(lowered_normal(key, shape, dtype) * scale + mean, dtype)
+
+
+def _uniform_in_primitives(key: prim.Tensor, shape: prim.Sizes, dtype: DType, low: float, high: float) -> prim.Tensor:
+    if not (isfinite(low) and isfinite(high) and low <= high):
+        raise prim.Refused(f"numbers from {low} to {high}")
+    result = prim.cast(lowered_uniform(key, shape, dtype) * (high - low) + low, dtype)
+    if low == high:
+        return result
+    end, below = (each.item() for each in _end(low, high, dtype))
+    return prim.where(prim.apply("less", result, float(end)), result, float(below))
 
 
 @random_normal.downgrade
@@ -140,18 +199,23 @@ def _target(dtype: int) -> DType:
     return target
 
 
-def _normal(source: np.random.Generator, shape: Sequence[int], dtype: DType, mean: float, scale: float) -> Array:
-    drawn = np.asarray(source.standard_normal(affordable(shape, np.float64)))
-    return convert(drawn * scale + mean, dtype)
+def _normal(key: int, shape: Sequence[int], dtype: DType, mean: float, scale: float) -> Array:
+    drawn = normal(key, affordable(shape, np.float64), dtype)
+    return convert(drawn * drawn.dtype.type(scale) + drawn.dtype.type(mean), dtype)
 
 
-def _uniform(source: np.random.Generator, shape: Sequence[int], dtype: DType, low: float, high: float) -> Array:
+def _uniform(key: int, shape: Sequence[int], dtype: DType, low: float, high: float) -> Array:
     if not (isfinite(low) and isfinite(high) and low <= high):
         raise CheckError(f"the numbers are to be from {low} to {high}")
-    drawn = np.asarray(source.random(affordable(shape, np.float64)))
-    result = convert(drawn * (high - low) + low, dtype)
+    drawn = uniform(key, affordable(shape, np.float64), dtype)
+    result = convert(drawn * drawn.dtype.type(high - low) + drawn.dtype.type(low), dtype)
     if low == high:
         return result
-    end = np.asarray(convert(np.array([high]), dtype))
-    below = np.nextafter(end, np.asarray(convert(np.array([low]), dtype)))  # rounding may reach the end
+    end, below = _end(low, high, dtype)
     return np.where(result >= end, below, result).astype(dtype.numpy).reshape(tuple(shape))
+
+
+def _end(low: float, high: float, dtype: DType) -> tuple[Array, Array]:
+    """The end of a range in a type, which rounding may reach, and the number below it."""
+    end = np.asarray(convert(np.array([high]), dtype))
+    return end, np.asarray(np.nextafter(end, np.asarray(convert(np.array([low]), dtype))))

@@ -6,12 +6,14 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array, DType
 from ingot.errors import ShapeError, UnsupportedError
 from ingot.ir.types import Shape, TensorType
 from ingot.ir.value import Value
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.linalg.elimination import MOST_ROWS, determinants, stacked
 from ingot.ops.nn.through import cast, through_float32
 from ingot.ops.older import dtype_of, shape_of
 from ingot.ops.typesets import FLOATS, FLOATS_3, types
@@ -31,6 +33,12 @@ def infer(x: Fact, /) -> Inferred:
     if x.shape is not None:
         _require_square(x.shape)
     return None if x.dtype is None else TensorType(x.dtype, None if x.shape is None else x.shape[:-2])
+
+
+@det.lower
+def lower(x: prim.Tensor, /) -> prim.Tensor:
+    result = determinants(stacked(prim.cast(x, DType.FLOAT64), MOST_ROWS))
+    return prim.cast(prim.reshape(result, x.shape[:-2]), x.dtype)
 
 
 @det.downgrade

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import repeat
 from typing import Any
 
 import numpy as np
 
 from ingot.dtypes import Array
+from ingot.ops.text.distinct import WithDefault, of_each
 
 
 def positions(x: Array, keys: Array | Sequence[Any]) -> Array:
@@ -45,10 +45,5 @@ def translator(keys: Array | Sequence[Any], table: Array, dtype: np.dtype[Any]) 
         find = finder(keys, dtype)
         return lambda x: np.asarray(table[find(x).reshape(-1)].reshape(x.shape), table.dtype)
     *values, default = table.tolist()
-    value_of = dict(zip(keys, values, strict=False)).get
-
-    def translate(x: Array) -> Array:
-        values = map(value_of, x.reshape(-1).tolist(), repeat(default))
-        return np.fromiter(values, table.dtype, x.size).reshape(x.shape)
-
-    return translate
+    value_of = WithDefault(zip(keys, values, strict=False), default).__getitem__
+    return lambda x: of_each(value_of, x, table.dtype)

@@ -13,12 +13,16 @@ from ingot.errors import InputError, UnsupportedError
 from ingot.ir.value import Value
 from ingot.ops.define import Runtime, operator, superseded
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.generator.counter import lowered_uniform, uniform
+from ingot.ops.generator.twister import twisted_uniform
+from ingot.ops.limit import affordable
 from ingot.ops.nn.precision import widened
 from ingot.ops.nn.results import tensor
 from ingot.ops.nn.through import through_float32
 from ingot.ops.older import constant_of, dtype_of
 from ingot.ops.shapes import require_rank
 from ingot.ops.typesets import BOOL, FLOAT8, FLOATS, FLOATS_3, types
+from ingot.prim.tensor import KeyReader
 
 T: TypeAlias = Annotated[Array, types("T", {12: FLOATS_3, 13: FLOATS, 22: FLOATS | FLOAT8})]
 Ratio: TypeAlias = Annotated[Array, types("T1", {12: FLOATS_3, 22: FLOATS | FLOAT8})]
@@ -49,11 +53,12 @@ def dropout(
         return x, np.ones(x.shape, np.bool_)
     if not 0 <= rate < 1:
         raise InputError(f"ratio is {rate}, it must be at least 0 and below 1")
+    affordable(x.shape, np.float64)
     if seed is None:
-        drawn = runtime.generator(None).random(x.shape)
+        drawn = uniform(runtime.key(None), x.shape, DType.FLOAT32)
     else:
         drawn = np.random.RandomState(seed % 2**32).uniform(0, 1, x.shape)
-    mask = np.asarray(drawn >= rate)
+    mask = np.asarray(drawn.astype(np.float64) >= rate)
     values = widened(x)[0]
     return np.asarray(np.where(mask, values * values.dtype.type(1 / (1 - rate)), 0), x.dtype), mask
 
@@ -77,14 +82,33 @@ def lower(
     *,
     seed: int | None,
     facts: tuple[Fact, ...],
+    draw: KeyReader,
 ) -> tuple[prim.Tensor, prim.Tensor]:
+    """Where a run decides whether it is training, elements are kept where it is not; it reports a wrong ratio."""
     for scalar in (ratio, training_mode):
         if scalar is not None and scalar.shape not in ((), (1,)):
             raise prim.Refused(f"a ratio or mode of shape {list(map(str, scalar.shape))}")
-    training = None if training_mode is None else facts[2].constant
-    if training_mode is not None and (training is None or training.numpy().any()):
-        raise prim.Refused("elements dropped at random" if training is not None else "training that a run decides on")
-    return x, prim.full(True, x.shape, DType.BOOL)
+    known = None if training_mode is None else facts[2].constant
+    if training_mode is None or (known is not None and not known.numpy().any()):
+        return x, prim.full(True, x.shape, DType.BOOL)
+    rate: prim.Tensor = prim.scalar(0.5, DType.FLOAT64)
+    if ratio is not None:
+        rate = prim.cast(prim.reshape(ratio, ()), DType.FLOAT64)
+    training = prim.reshape(training_mode, ())
+    is_right = prim.apply("and", prim.apply("less_equal", 0.0, rate), prim.apply("less", rate, 1.0))
+    is_right = prim.apply("or", is_right, prim.apply("not", training))
+    rate = prim.gather(prim.reshape(rate, (1,)), [prim.where(is_right, prim.full(0, (), DType.INT64), -1)], ())
+    if seed is None:
+        drawn, limit = lowered_uniform(draw(None), x.shape, DType.FLOAT32), rate
+        if ratio is not None and ratio.dtype is DType.FLOAT64:
+            drawn = prim.cast(drawn, DType.FLOAT64)
+        else:
+            limit = prim.cast(rate, DType.FLOAT32)
+    else:
+        drawn, limit = twisted_uniform(seed % 2**32, x.shape), rate
+    mask = prim.apply("or", prim.apply("less_equal", limit, drawn), prim.apply("not", training))
+    factor = prim.where(training, prim.cast(1.0 / (1.0 - rate), x.dtype), 1.0)
+    return prim.where(mask, x * factor, 0.0), mask
 
 
 @dropout.downgrade

@@ -7,7 +7,9 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
-from ingot.dtypes import Array
+from ingot import prim
+from ingot.dims import Dim
+from ingot.dtypes import Array, DType
 from ingot.errors import CheckError, InputError, ShapeError
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
@@ -16,6 +18,7 @@ from ingot.ops.nn.results import dim, require_size, tensor
 from ingot.ops.nn.through import by_float32
 from ingot.ops.shapes import require_rank
 from ingot.ops.typesets import FLOATS, FLOATS_3, types
+from ingot.prim.tensor import SizeReader
 
 T: TypeAlias = Annotated[Array, types("T", {1: FLOATS_3, 22: FLOATS})]
 
@@ -55,6 +58,85 @@ def infer(x: Fact, rois: Fact, /, *, pooled_shape: Sequence[int], spatial_scale:
     require_rank(rois, 2, "rois")
     require_size(rois, 1, 5, "rois")
     return tensor(x.dtype or rois.dtype, (dim(rois.shape, 0), dim(x.shape, 1), *_grid(pooled_shape)))
+
+
+@max_roi_pool.lower
+def lower(
+    x: prim.Tensor, rois: prim.Tensor, /, *, pooled_shape: Sequence[int], spatial_scale: float, read: SizeReader
+) -> prim.Tensor:
+    """The greatest of the rows of each cell, then of its columns.
+
+    How far the largest cell reaches is read; smaller ones have their last row or column again and again.
+    """
+    rows, columns = _grid(pooled_shape)
+    batch, channels, height, width = x.shape
+    many = rois.shape[0]
+    regions = prim.assume_shape(rois, (many, 5))
+    corners = [_corner(regions, place, spatial_scale) for place in range(1, 5)]
+    sides = [_bounds(corners[1], corners[3], rows, height), _bounds(corners[0], corners[2], columns, width)]
+    image, sides = _stored(_image(regions, batch), sides)
+    extents = [prim.reduce_("maximum", high - low, [0, 1]) for low, high in sides]
+    least = prim.apply("minimum", prim.size(height * width), 1)
+    tall, wide = read(prim.apply("maximum", prim.concat([prim.reshape(each, (1,)) for each in extents], 0), least))
+    image = prim.reshape(image, (many, 1, 1, 1, 1))
+    along_rows = _places(*sides[0], tall)
+    strips = prim.gather(x, [image, 1, along_rows, 4], (many, channels, rows, tall, width), in_range=True)
+    strips = prim.squeeze(prim.reduce_("maximum", strips, [3]), [3])
+    along_columns = prim.reshape(_places(*sides[1], wide), (many, 1, 1, columns, wide))
+    cells = prim.gather(strips, [0, 1, 2, along_columns], (many, channels, rows, columns, wide), in_range=True)
+    greatest = prim.squeeze(prim.reduce_("maximum", cells, [4]), [4])
+    filled = [prim.apply("less", low, high) for low, high in sides]
+    is_filled = prim.apply("and", prim.unsqueeze(filled[0], [1, 3]), prim.unsqueeze(filled[1], [1, 2]))
+    return prim.where(is_filled, greatest, 0.0)
+
+
+def _places(low: prim.Tensor, high: prim.Tensor, extent: Dim) -> prim.Tensor:
+    """The places of each cell on an axis, the last one again and again: (regions, 1, cells, extent, 1)."""
+    many, cells = low.shape
+    low, high = (prim.reshape(each, (many, 1, cells, 1, 1)) for each in (low, high))
+    step = prim.iota((1, 1, 1, extent, 1), 3)
+    return prim.apply("maximum", prim.apply("minimum", low + step, high - 1), 0)
+
+
+def _corner(regions: prim.Tensor, place: int, scale: float) -> prim.Tensor:
+    """A coordinate of each region, scaled and rounded, halves away from zero."""
+    many = regions.shape[0]
+    scaled = prim.cast(prim.slice_(regions, [0, place], [many, 1]), DType.FLOAT64) * scale
+    size = prim.apply("floor", prim.apply("absolute", scaled) + 0.5)
+    return prim.cast(prim.apply("copysign", prim.apply("minimum", size, 2.0**31), scaled), DType.INT64)
+
+
+def _bounds(first: prim.Tensor, last: prim.Tensor, count: int, size: Dim) -> tuple[prim.Tensor, prim.Tensor]:
+    """Where each of `count` cells of each region begins and ends on an axis: (regions, cells)."""
+    length = prim.apply("maximum", last - first + 1, 1)
+    cell = prim.iota((1, count), 1)
+    low = prim.apply("maximum", first + cell * length / count, 0)
+    high = prim.apply("minimum", first + ((cell + 1) * length + (count - 1)) / count, prim.size(size))
+    return low, high
+
+
+def _image(regions: prim.Tensor, batch: Dim) -> prim.Tensor:
+    """Which image each region is of; a run reports one that there is not, and a region that is not finite."""
+    many = regions.shape[0]
+    image = prim.cast(prim.slice_(regions, [0, 0], [many, 1]), DType.INT64)
+    largest = prim.reduce_("maximum", prim.apply("absolute", regions), [1])
+    checked = prim.reshape(prim.where(prim.apply("less", largest, np.inf), image, -1), (many,))
+    return prim.gather(prim.iota((batch,), 0), [checked], (many,))
+
+
+def _stored(
+    image: prim.Tensor, sides: Sequence[tuple[prim.Tensor, prim.Tensor]]
+) -> tuple[prim.Tensor, list[tuple[prim.Tensor, prim.Tensor]]]:
+    """The same as columns of one table: tensors joined are stored, and computed once for all channels."""
+    (many,) = image.shape
+    columns = [prim.unsqueeze(image, [1]), *(bound for side in sides for bound in side)]
+    table = prim.concat(columns, 1)
+    bounds: list[prim.Tensor] = []
+    start: Dim = 0
+    for column in columns:
+        bounds.append(prim.slice_(table, [0, start], [many, column.shape[1]]))
+        start = start + column.shape[1]
+    return prim.reshape(bounds[0], (many,)), [(bounds[1], bounds[2]), (bounds[3], bounds[4])]
 
 
 by_float32(max_roi_pool)

@@ -9,7 +9,7 @@ from typing import Annotated, TypeAlias
 import numpy as np
 
 from ingot import prim
-from ingot.dims import Dim, lower_bound
+from ingot.dims import Dim, maximum
 from ingot.dtypes import Array
 from ingot.errors import InputError, ShapeError
 from ingot.ops.define import operator
@@ -97,17 +97,18 @@ def lower(
 ) -> prim.Tensor:
     sizes = tuple(size for size in _unpooled(x.shape, kernel_shape, pads, strides) if size is not None)
     whole = inferred[0].shape or ()
-    more = [0 if size is None else size - own for size, own in zip(whole, sizes, strict=True)]
-    least = [lower_bound(each) for each in more]
-    if any(each is None or each < 0 for each in least):
-        raise prim.Refused("an output that may be smaller than what is unpooled")
+    more = [0 if size is None else maximum(size - own, 0) for size, own in zip(whole, sizes, strict=True)]
     total = prim.count(sizes)
     empty = prim.full(0, (total,), x.dtype)
     flat = (prim.count(x.shape),)
     y = prim.scatter(empty, prim.reshape(x, flat), [prim.reshape(prim.assume_shape(indices, x.shape), flat)])
-    return prim.pad(prim.reshape(y, sizes), [0] * x.rank, more)
+    larger = prim.pad(prim.reshape(y, sizes), [0] * x.rank, more)
+    return prim.assume_shape(
+        larger, tuple(own if size is None else size for size, own in zip(whole, sizes, strict=True))
+    )
 
 
+max_unpool.sized_by("output_shape")
 by_float32(max_unpool)
 
 

@@ -6,12 +6,14 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array, DType
 from ingot.errors import CheckError, InputError, UnsupportedError
 from ingot.ir.types import OptionalType, SequenceType, SparseTensorType, TensorType, Type
 from ingot.ir.value import Value
 from ingot.ops.define import operator, superseded
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.tensor.moved import in_own_type
 from ingot.ops.typesets import ALL_3, ALL_28, BOOL, TypeNames, name_of, optionals, sequences, types
 
 PLAIN_3: TypeNames = ALL_3 | sequences(ALL_3)
@@ -57,6 +59,13 @@ def infer_has(x: Fact | None = None, /) -> Inferred:
     return TensorType(DType.BOOL, ())
 
 
+@optional_has_element.lower
+def lower_has(x: prim.Tensor | None = None, /, *, facts: tuple[Fact, ...]) -> prim.Tensor:
+    if x is not None and not isinstance(facts[0].type, TensorType):
+        raise prim.Refused(f"an input of {facts[0].type}")
+    return prim.scalar(x is not None, DType.BOOL)
+
+
 @optional_has_element.downgrade
 def downgrade_has(op: Any, x: Value | None = None, /, *, version: int) -> Any:
     if x is None:
@@ -93,6 +102,11 @@ def infer_get(x: Fact, /) -> Inferred:
         case TensorType() | SparseTensorType() | SequenceType():
             return x
     return None
+
+
+@optional_get_element.lower
+def lower_get(x: prim.Tensor, /, *, inferred: tuple[Fact, ...]) -> prim.Tensor:
+    return in_own_type(x, inferred[0])
 
 
 @optional_get_element.downgrade

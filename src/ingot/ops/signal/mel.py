@@ -6,7 +6,9 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
-from ingot.dtypes import Array
+from ingot import prim
+from ingot.dims import Dim
+from ingot.dtypes import Array, DType
 from ingot.errors import InputError, ShapeError, UnsupportedError
 from ingot.ir.tensor import Tensor
 from ingot.ir.types import TensorType
@@ -16,6 +18,7 @@ from ingot.ops.facts import Fact, Inferred
 from ingot.ops.linalg.limit import refuse_oversized
 from ingot.ops.older import constant_of
 from ingot.ops.signal.scalars import converted, half, integer, result_type, size_of
+from ingot.ops.tensor.moved import sizes_of
 from ingot.ops.typesets import FLOATS, INDICES, NUMERIC, types
 
 T1: TypeAlias = Annotated[Array, types("T1", INDICES)]
@@ -70,6 +73,70 @@ def infer(
     return TensorType(result_type(output_datatype), (rows, size_of(num_mel_bins, "num_mel_bins", least=0)))
 
 
+@mel_weight_matrix.lower
+def lower(
+    num_mel_bins: prim.Tensor,
+    dft_length: prim.Tensor,
+    sample_rate: prim.Tensor,
+    lower_edge_hertz: prim.Tensor,
+    upper_edge_hertz: prim.Tensor,
+    /,
+    *,
+    output_datatype: int,
+    inferred: tuple[Fact, ...],
+) -> prim.Tensor:
+    """Weights by comparisons with the corners; a run reports numbers that make no sense."""
+    numbers = [_number(x) for x in (num_mel_bins, dft_length, sample_rate, lower_edge_hertz, upper_edge_hertz)]
+    length, rate, lowest, highest = numbers[1:]
+    dtype = result_type(output_datatype)
+    frequencies, bands = sizes_of(inferred[0])
+    if dtype.is_integer:
+        raise prim.Refused(f"weights of {dtype}")
+    first, last = (prim.apply("log", edge / 700.0 + 1.0) * (2595 / np.log(10)) for edge in (lowest, highest))
+    many = (bands + 2,)
+    step = (last - first) / prim.cast(prim.size(bands + 2), DType.FLOAT64)
+    mels = prim.cast(prim.iota(many, 0), DType.FLOAT64) * step + first
+    hertz = prim.apply("expm1", mels * (np.log(10) / 2595)) * 700.0
+    corners = prim.apply("floor", (length + 1.0) * hertz * _REACHED / rate)
+    reach = prim.cast(prim.size(frequencies), DType.FLOAT64)
+    wrong = [
+        prim.apply("less", length, 1.0),
+        prim.apply("less", rate, 1.0),
+        prim.apply("not", prim.apply("less_equal", 0.0, lowest)),
+        prim.apply("not", prim.apply("less_equal", lowest, highest)),
+        prim.apply("not", prim.apply("less", highest, np.inf)),
+    ]
+    right = [prim.apply("not", each) for each in wrong]
+    for each in right[1:]:
+        right[0] = prim.apply("and", right[0], each)
+    ends = [_band(corners, 1, bands), _band(corners, 2, bands) - 1.0]
+    is_right = prim.apply("and", prim.apply("less", prim.apply("maximum", *ends), reach), right[0])
+    checked = prim.where(is_right, prim.iota((bands,), 0), -1)
+    left = prim.gather(_band(corners, 0, bands), [checked], (bands,))
+    centre, after = _band(corners, 1, bands), _band(corners, 2, bands)
+    inside = DType.FLOAT64 if dtype is DType.FLOAT64 else DType.FLOAT32
+    heights = [1.0 / prim.apply("maximum", width, 1.0) for width in (centre - left, after - centre)]
+    numbers = [prim.cast(prim.unsqueeze(each, [0]), inside) for each in (*heights, left, centre, after)]
+    table = prim.concat(numbers, 0)  # stored, for all frequencies
+    rise, fall, left, centre, after = (prim.slice_(table, [row, 0], [1, bands]) for row in range(5))
+    here = prim.cast(prim.iota((frequencies, 1), 0), inside)
+    lower_side = prim.apply("minimum", (here - left) * rise, (after - here) * fall)
+    weights = prim.where(prim.apply("equal", here, centre), 1.0, prim.apply("maximum", lower_side, 0.0))
+    return prim.cast(weights, dtype)
+
+
+mel_weight_matrix.sized_by("num_mel_bins", "dft_length")
+
+
+def _number(x: prim.Tensor) -> prim.Tensor:
+    """One number in float64, without axes."""
+    return prim.cast(prim.reshape(x, ()), DType.FLOAT64)
+
+
+def _band(corners: prim.Tensor, place: int, bands: Dim) -> prim.Tensor:
+    return prim.slice_(corners, [place], [bands], in_range=True)
+
+
 @mel_weight_matrix.downgrade
 def downgrade(op: Any, *inputs: Value, output_datatype: int) -> Any:
     numbers = [constant_of(value) for value in inputs]
@@ -95,4 +162,8 @@ def _corners(bands: int, length: int, rate: int, lower: float, upper: float) -> 
     lowest, highest = (2595 * np.log10(1 + edge / 700) for edge in (lower, upper))
     mels = np.arange(bands + 2) * ((highest - lowest) / (bands + 2)) + lowest
     hertz = 700 * (np.power(10, mels / 2595) - 1)
-    return np.asarray((length + 1) * hertz // rate).astype(np.int64)
+    return np.asarray((length + 1) * hertz * _REACHED // rate).astype(np.int64)
+
+
+_REACHED = 1 + 2.0**-40
+"""A corner that rounding alone keeps from an index of the spectrum is at that index."""

@@ -6,10 +6,11 @@ from ingot import prim
 from ingot.dataclass import dataclass
 from ingot.dtypes import DType
 from ingot.prim.functions import FLOATING
+from ingot.prim.make_region import repeat
 from ingot.prim.tensor import SizeReader
 
-_MOST_COLUMNS = 16
-"""Columns of rows that are compared: each is sorted by."""
+_FEW_COLUMNS = 4
+"""Columns that are sorted by one after another without a loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,16 +23,11 @@ class Distinct:
 
 
 def distinct_rows(rows: prim.Tensor, is_sorted: bool, read: SizeReader) -> Distinct:
-    """The distinct rows of a tensor of two axes, in ascending order or as they first come; zeros are one, and NaN.
-
-    Refused for rows of many or an unknown number of columns.
-    """
+    """The distinct rows of a tensor of two axes, in ascending order or as they first come; zeros are one, and NaN."""
     if rows.dtype is DType.BOOL:
         rows = prim.cast(rows, DType.UINT8)
-    many, columns = rows.shape
-    if not isinstance(columns, int) or not 0 < columns <= _MOST_COLUMNS:
-        raise prim.Refused(f"rows of {columns} elements are compared")
-    order = _order(rows, columns)
+    many = rows.shape[0]
+    order = _order(rows)
     begins = _begins(rows, order)
     ones = prim.cast(begins, DType.INT64)
     (total,) = read(prim.reduce_("add", ones, [0]))
@@ -55,18 +51,27 @@ def distinct_rows(rows: prim.Tensor, is_sorted: bool, read: SizeReader) -> Disti
     return Distinct(first, inverse, counts)
 
 
-def _order(rows: prim.Tensor, columns: int) -> prim.Tensor:
+def _order(rows: prim.Tensor) -> prim.Tensor:
     """The places of rows in ascending order, sorted by one column after another, the last first."""
-    many = rows.shape[0]
-    order: prim.Tensor | None = None
-    for column in reversed(range(columns)):
-        own = prim.reshape(prim.slice_(rows, [0, column], [many, 1]), (many,))
-        if order is not None:
-            own = prim.gather(own, [order], (many,), in_range=True)
-        after = prim.order(own, many)
-        order = after if order is None else prim.gather(order, [after], (many,), in_range=True)
-    assert order is not None
-    return order
+    many, columns = rows.shape
+    if isinstance(columns, int) and columns <= _FEW_COLUMNS:
+        order: prim.Tensor | None = None
+        for column in reversed(range(columns)):
+            order = _ordered_by(rows, prim.full(column, (), DType.INT64), order)
+        return prim.iota((many,), 0) if order is None else order
+
+    def body(number: prim.Tensor, states: tuple[prim.Tensor, ...]) -> tuple[list[prim.Tensor], list[prim.Tensor]]:
+        return [_ordered_by(rows, prim.size(columns - 1) - number, states[0])], []
+
+    return repeat(columns, [prim.iota((many,), 0)], body)[0][0]
+
+
+def _ordered_by(rows: prim.Tensor, column: prim.Tensor, order: prim.Tensor | None) -> prim.Tensor:
+    """The order of rows by a column; of those with equal elements there, the order that they have."""
+    many = (rows.shape[0],)
+    places = prim.iota(many, 0) if order is None else order
+    after = prim.order(prim.gather(rows, [places, prim.expand(column, many)], many, in_range=True), many[0])
+    return after if order is None else prim.gather(order, [after], many, in_range=True)
 
 
 def _begins(rows: prim.Tensor, order: prim.Tensor) -> prim.Tensor:

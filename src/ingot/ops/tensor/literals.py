@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from ingot.dtypes import Array, DType
 from ingot.errors import InputError
-
-_Number = TypeVar("_Number", int, float)
+from ingot.ops.text.distinct import of_each
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf|infinity|nan)", re.IGNORECASE)
 _WHOLE = re.compile(r"[+-]?\d+")
@@ -27,7 +25,7 @@ def written(x: Array) -> Array:
     """
     x = x.astype(np.uint8) if x.dtype.kind == "b" else x
     if x.dtype.kind != "f":
-        return np.array(list(map(str, x.tolist())), np.object_)
+        return np.fromiter(map(str, x.tolist()), np.object_, x.size)
     texts = x.astype(np.str_).astype(np.object_)  # plain digits but for large and small numbers
     has_exponent = ~np.isfinite(x) | (np.abs(x) >= _LARGE) | ((np.abs(x) < _SMALL) & (x != 0))
     for place in np.flatnonzero(has_exponent):
@@ -43,23 +41,23 @@ def parsed(x: Array, to: DType) -> Array:
     """
     texts = x.tolist()
     if to.is_float:
-        plain = _plain(texts, float)
-        return np.array([_float(text) for text in texts] if plain is None else plain, np.float64)
-    numbers = _plain(texts, int)
-    if numbers is None:
-        numbers = [_integer(text, to) for text in texts]
+        try:
+            floats = of_each(float, x, np.float64)
+            if "_" not in "".join(texts):  # which only Python reads
+                return floats
+        except ValueError:
+            pass
+        return of_each(_float, x, np.float64)
+    try:
+        whole = of_each(int, x, np.int64)
+        if "_" not in "".join(texts):
+            return whole.view(np.uint64)
+    except (ValueError, OverflowError):  # written otherwise, or beyond 63 bits
+        pass
+    numbers = [_integer(text, to) for text in texts]
     if any(not -(2**63) <= number < 2**64 for number in numbers):
         raise InputError(f"a number of {len(numbers)} strings does not fit 64 bits")
     return np.array([number % 2**64 for number in numbers], np.uint64)
-
-
-def _plain(texts: list[str], read: Callable[[str], _Number]) -> list[_Number] | None:
-    """Texts as Python reads numbers; None if one is written otherwise, or as only Python may."""
-    try:
-        numbers = list(map(read, texts))
-    except ValueError:
-        return None
-    return None if any("_" in text for text in texts) else numbers
 
 
 def _float_text(number: np.floating[Any]) -> str:

@@ -15,6 +15,7 @@ from ingot.errors import CheckError
 from ingot.ir.types import TensorType
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.text.distinct import of_each
 from ingot.ops.text.re2_match import Pattern
 from ingot.ops.typesets import BOOL, STRING, types
 
@@ -25,8 +26,7 @@ T2: TypeAlias = Annotated[Array, types("T2", BOOL)]
 @operator("RegexFullMatch", since=20)
 def regex_full_match(x: T1, /, *, pattern: str | None = None) -> T2:
     """Whether all of each text matches `pattern`. Time is proportional to the text, whatever the pattern."""
-    matches = _compiled(_text_of(pattern)).matches
-    return np.asarray([matches(text) for text in x.reshape(-1).tolist()], np.bool_).reshape(x.shape)
+    return of_each(_compiled(_text_of(pattern)).matches, x, np.bool_)
 
 
 @regex_full_match.infer

@@ -12,6 +12,7 @@ from ingot.errors import CheckError, InputError
 from ingot.ir.types import TensorType
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.text.distinct import numbered, texts_of
 from ingot.ops.typesets import INT64, STRING, types
 
 T1: TypeAlias = Annotated[Array, types("T1", STRING)]
@@ -29,12 +30,16 @@ def string_split(x: T1, /, *, delimiter: str | None = None, maxsplit: int | None
     of a text is one piece.
     """
     most = -1 if maxsplit is None else _checked(maxsplit)
-    rows = [text.split(delimiter or None, most) for text in x.reshape(-1).tolist()]
-    counts = np.asarray([len(row) for row in rows], np.int64)
+    texts, which = numbered(texts_of(x))
+    rows = [text.split(delimiter or None, most) for text in texts]
+    counts = np.fromiter(map(len, rows), np.int64, len(rows))
     longest = int(counts.max(initial=0))
-    if len(rows) * longest > _MOST_PIECES:
-        raise InputError(f"{len(rows):,} rows of up to {longest:,} pieces are too many for one tensor")
-    return filled_rows(rows, longest, "").reshape((*x.shape, longest)), counts.reshape(x.shape)
+    if x.size * longest > _MOST_PIECES:
+        raise InputError(f"{x.size:,} rows of up to {longest:,} pieces are too many for one tensor")
+    pieces = filled_rows(rows, longest, "")
+    if which is not None:
+        pieces, counts = pieces.take(which, axis=0), counts.take(which)
+    return pieces.reshape((*x.shape, longest)), counts.reshape(x.shape)
 
 
 def filled_rows(rows: Sequence[list[str]], length: int, fill: str) -> Array:
@@ -44,9 +49,7 @@ def filled_rows(rows: Sequence[list[str]], length: int, fill: str) -> Array:
         filled += row
         if len(row) < length:
             filled += [fill] * (length - len(row))
-    matrix = np.empty(len(filled), np.object_)
-    matrix[:] = filled
-    return matrix.reshape(len(rows), length)
+    return np.fromiter(filled, np.object_, len(filled)).reshape(len(rows), length)
 
 
 @string_split.infer

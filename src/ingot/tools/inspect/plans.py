@@ -9,7 +9,7 @@ from ingot.compile import Artifacts
 from ingot.dims import Dim
 from ingot.loops.ir import BranchStep, Buffer, Kernel, LoopStep, Step, kernels_in
 from ingot.prim.show import typed
-from ingot.prim.tensor import Call, CallResult, Parameter, SizeReading, Tensor
+from ingot.prim.tensor import Call, CallResult, Parameter, RandomKey, SizeReading, Tensor
 from ingot.runtime.bind import Binder
 from ingot.runtime.guards import GuardFailed
 from ingot.runtime.plan import Jump, Placement, Plan, Segment
@@ -62,6 +62,9 @@ def _lines(compiled: Artifacts, sizes: Mapping[str, int]) -> Iterator[str]:
         if isinstance(segment.call, SizeReading):
             (result,) = plan.call_results[segment.call]
             rows.append((str(step), "read", ", ".join(map(str, result.shape))))
+            step += 1
+        elif isinstance(segment.call, RandomKey):
+            rows.append((str(step), "draw", "a key of random numbers"))
             step += 1
         elif segment.call is not None:
             node = segment.call.node

@@ -16,7 +16,7 @@ from ingot.loops.ir import BranchStep, Kernel, LoopStep, Step, kernels_in
 from ingot.loops.parametrise import parametrise
 from ingot.loops.show import show_kernel, show_loop
 from ingot.prim.show import show, typed
-from ingot.prim.tensor import Call, SizeReading, Tensor
+from ingot.prim.tensor import Call, RandomKey, SizeReading, Tensor
 from ingot.providers.cpu.code import emit_kernel, link_kernel
 from ingot.schedule.target import Target
 from ingot.session import Session
@@ -101,6 +101,8 @@ class Stages:
                     yield Part(None, f"call {step.node.op_type} '{step.node.label}': {reason}")
                 case SizeReading():
                     yield Part(None, "read sizes")
+                case RandomKey():
+                    yield Part(None, "draw a key of random numbers")
                 case Kernel():
                     about = self._about(step) if step.name in self._works else _merged(compiled, step)
                     yield Part(step.name, f"# {about}\n{show_kernel(step)}")
