@@ -24,7 +24,6 @@ class Catalog:
         `modules` is as `ingot.ops.index` has it; a module is imported when one of its operators is first looked up.
         """
         self._by_name: dict[tuple[str, str], list[Operator]] = {}
-        self._by_version: dict[tuple[str, str, int], Operator | None] = {}
         self._indexed = modules or {}
         for operator in operators:
             self._by_name.setdefault((operator.domain, operator.name), []).append(operator)
@@ -44,11 +43,11 @@ class Catalog:
 
     def find(self, domain: str, name: str, version: int) -> Operator | None:
         """What `name` means when `version` of its domain is imported: the newest definition not newer than that."""
-        key = (domain, name, version)
-        if key not in self._by_version:
-            older = [operator for operator in self._of((canonical(domain), name)) if operator.since[0] <= version]
-            self._by_version[key] = older[-1] if older else None
-        return self._by_version[key]
+        latest = None
+        for operator in self._of((canonical(domain), name)):
+            if operator.since[0] <= version:
+                latest = operator
+        return latest
 
     def get(self, domain: str, name: str, version: int) -> Operator:
         """The same; CheckError, with the reason and the nearest name, if there is none.
