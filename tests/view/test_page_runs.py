@@ -188,6 +188,15 @@ def test_a_text_is_tokenised_in_the_page(open_page: Open) -> None:
     assert "7 … 9" in page.evaluate("[...ingot.scene.ranges.values()]")
 
 
+def test_an_input_of_one_element_is_typed_in(open_page: Open) -> None:
+    page = open_page(parsed("y = Mul (x, rate)", inputs="int64[2] x, int64 rate"))
+    page.fill("#panel .input input[placeholder=value]", "16000")
+    page.press("#panel .input input[placeholder=value]", "Enter")
+    page.wait_for_selector("#panel .input :text('value.json: int64[]')")
+    run(page)
+    assert "16000 … 16000" in str(page.evaluate("[...ingot.scene.ranges.values()]")).replace("1.6e+04", "16000")
+
+
 def test_dropped_files_become_inputs(open_page: Open) -> None:
     page = open_page(parsed("y = Add (x, z)", inputs="float[n] x, float[n] z"))
     drop(page, "z.npy", npy(np.arange(5, dtype=np.float32)))

@@ -64,7 +64,9 @@ function inputRow(app, [name, type], index) {
   const change = runs.changes[index], slider = make("div", { class: "slider" });
   const show = () => slider.replaceChildren(...(runs.changes[index] ? sliderPart(app, index, type) : []));
   if (change) show();
-  const tools = make("div", { class: "row tools" },
+  const single = /\[(1?)\]$/.exec(type);
+  const value = single ? make("input", { type: "text", size: 8, placeholder: "value", onchange: () => value.value.trim() && sendFile(index, new File([single[1] ? `[${value.value}]` : value.value], "value.json")) }) : null;
+  const tools = make("div", { class: "row tools" }, value,
     make("button", { onclick: () => picker.click(), title: ".npy .npz .json .pb, an image, a .wav sound" }, "File …"),
     looksLikeImage(type) ? make("button", { onclick: () => camera(index), title: "a frame of the camera" }, "Camera") : null,
     make("button", { disabled: !(index in runs.notes), onclick: () => sendFile(index, null) }, "Random"),
