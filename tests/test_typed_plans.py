@@ -1,10 +1,11 @@
-"""Where a plan takes values of unknown rank as they come, the next run compiles it with the types that a run showed."""
+"""Where a plan takes values of unknown rank as they come, a run compiles it again with the types that it has shown."""
 
 from __future__ import annotations
 
 import logging
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ import ingot
 from ingot import Session
 from ingot.prim.tensor import Call
 from ingot.runtime.executable import Executable
-from ingot.session import Interrupted
+from ingot.session import Cancel, Interrupted
 
 HEAD = '<ir_version: 10, opset_import: ["" : 21]>'
 RANKS = f"""{HEAD} g (float[2, n] x, bool c) => (z) <int64[1] zero = {{0}}> {{
@@ -77,13 +78,13 @@ def of_ranks(size: int, condition: bool) -> dict[str, np.ndarray]:
     return {"x": np.random.default_rng(size).normal(size=(2, size)).astype(np.float32), "c": np.array(condition)}
 
 
-def test_what_reads_a_value_of_unknown_rank_is_compiled_by_the_second_run() -> None:
+def test_what_reads_a_value_of_unknown_rank_is_compiled_by_the_first_run() -> None:
     mine = session(RANKS)
-    feeds = of_ranks(5, True)
-    mine.run(None, feeds)
     assert calls(mine._compiled) == ["If", "Relu", "Exp"]
-    mine.run(None, feeds)
+    first = mine.run(None, of_ranks(5, True))
     assert calls(mine._compiled) == ["If"]
+    again = mine.run(None, of_ranks(5, True))
+    assert first[0].tobytes() == again[0].tobytes()
 
 
 def test_runs_that_show_other_types_have_plans_of_their_own() -> None:
@@ -128,7 +129,7 @@ def test_strings_and_sequences_are_never_compiled_for() -> None:
     mine = session(f"{HEAD} g (string[n] x) => (y) {{ s = SplitToSequence <keepdims = 0> (x) y = SequenceLength (s) }}")
     for _ in range(3):
         assert mine.run(None, {"x": np.array(["a", "b"], object)})[0] == 2
-    assert mine._typed_plans.pending is None
+    assert not mine._typed_plans.has_compiled
     assert not mine._typed_plans.others(mine._compiled)  # type: ignore[arg-type]
 
 
@@ -142,9 +143,8 @@ def test_plans_for_types_are_few() -> None:
         np.testing.assert_array_equal(mine.run(None, feeds)[0], expected.run(None, feeds)[0])
 
 
-def test_threads_that_meet_the_second_run_together_agree() -> None:
+def test_threads_that_make_the_first_run_together_agree() -> None:
     mine, expected = session(RANKS), reference(RANKS)
-    mine.run(None, of_ranks(5, True))
     runs = [of_ranks(size, condition) for size in (3, 4, 5, 6) for condition in (True, False)] * 4
     with ThreadPoolExecutor(8) as pool:
         for feeds, (result,) in zip(runs, pool.map(lambda feeds: mine.run(None, feeds), runs), strict=True):
@@ -153,11 +153,18 @@ def test_threads_that_meet_the_second_run_together_agree() -> None:
 
 def test_a_deadline_ends_the_compilation_and_the_next_run_goes_on() -> None:
     mine = session(RANKS)
-    feeds = of_ranks(5, True)
-    mine.run(None, feeds)
+    cancel = Cancel()
+    rebuild = mine._rebuilt
+
+    def cancelled(*arguments: Any, **named: Any) -> Any:
+        cancel.cancel()
+        return rebuild(*arguments, **named)
+
+    mine._rebuilt = cancelled  # type: ignore[method-assign]
     with pytest.raises(Interrupted):
-        mine.run(None, feeds, deadline=0.0)
-    mine.run(None, feeds)
+        mine.run(None, of_ranks(5, True), cancel=cancel)
+    mine._rebuilt = rebuild  # type: ignore[method-assign]
+    mine.run(None, of_ranks(5, True))
     assert calls(mine._compiled) == ["If"]
 
 

@@ -230,20 +230,23 @@ class Session:
             failures.append(error.message)
             return None
 
-    def _with_observed_types(self, compiled: Executable, proceed: Proceed | None) -> Executable:
-        """The first plan, once a plan is compiled with types that a run has shown; that may be the first itself."""
+    def _with_observed_types(self, before: Executable, proceed: Proceed | None) -> Executable | None:
+        """The plan for types that a run of another has just shown, which takes its place; None if there is none."""
 
         def build(assumptions: Assumptions) -> Executable | None:
             return self._rebuilt(assumptions, [], proceed=proceed)
 
-        plans = self._typed_plans.compile(build, proceed)
-        if plans is not None:
-            before, executable = plans
+        try:
+            executable = self._typed_plans.plan_for(before, build, proceed)
+        except BaseException:  # the run has to end: the next one is to come here again
+            before.forget()
+            raise
+        if executable is not None:
             is_first = executable.assumptions.are_of_the_model
             self._variants.replace(before, None if is_first else executable)
             if is_first:
                 self._compiled = executable
-        return self._compiled or compiled
+        return executable
 
     def _compile(self, compiler: Compiler, fallback: bool, key: ModelKey | None = None, draft: bool = False) -> None:
         try:
@@ -429,8 +432,6 @@ class Session:
         compiled = self._compiled if compilable else None
         overrides = bool(self._defaults) and not self._defaults.isdisjoint(feeds or ())
         variants, overridden = self._variants, _NOTHING
-        if compiled is not None and self._typed_plans.pending is not None:
-            compiled = self._with_observed_types(compiled, None if interrupt is None else interrupt.check)
         if compiled is not None and overrides:
             overridden = self._defaults.intersection(feeds or ())
             compiled, variants = self._compiled_for(overridden, interrupt)
@@ -510,8 +511,10 @@ class Session:
             for executable in variants.candidates(compiled, ready, build, failed_choices, proceed, others):
                 try:
                     results = executable.run(ready, evaluation, interrupt, run.observe_steps)
-                    if executable.observed_types and not overridden:
-                        self._typed_plans.note(executable)
+                    if executable.observed_types and not overridden and run.observe_steps is None:
+                        typed = self._with_observed_types(executable, proceed)
+                        if typed is not None:
+                            results = self._run_typed(typed, ready, evaluation, interrupt) or results
                     return owned(results if outputs is None else self._chosen(results, outputs), ready.values())
                 except GuardFailed as failed:
                     reason = str(failed)
@@ -526,6 +529,19 @@ class Session:
             again = "".join(f"; compiled again: {failure}" for failure in dict.fromkeys(failures))
             self._warn(f"a compiled run was thrown away, the reference ran the whole model: {reason}{again}")
         return results
+
+    def _run_typed(
+        self,
+        typed: Executable,
+        ready: Mapping[str, Any],
+        evaluation: Callable[[Model], Evaluation],
+        interrupt: Interrupt | None,
+    ) -> list[Any] | None:
+        """The results of a run by the plan for the types that it has shown; None if its guards fail all the same."""
+        try:
+            return typed.run(ready, evaluation, interrupt)
+        except (GuardFailed, KernelError):
+            return None
 
     def _evaluation(
         self,

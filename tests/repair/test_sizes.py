@@ -149,9 +149,9 @@ def test_declared_sizes_that_do_not_hold_cost_a_compilation_and_nothing_else(
     builds = []
     rebuild = session._rebuilt
 
-    def counting(*arguments: Any) -> Any:
+    def counting(*arguments: Any, **named: Any) -> Any:
         builds.append(arguments)
-        return rebuild(*arguments)
+        return rebuild(*arguments, **named)
 
     monkeypatch.setattr(session, "_rebuilt", counting)
     for feeds in runs * 2:

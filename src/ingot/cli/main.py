@@ -40,7 +40,7 @@ COMMANDS = {
     "source": "Write a model as a Python program that builds or computes it.",
     "text": "Print a model as text, or turn text back into a model.",
     "upgrade": "Rewrite a model in newer operators.",
-    "view": "Show a model in the browser.",
+    "view": "Show a model in the browser, or in what two differ.",
 }
 """The commands and their first lines; `ingot.cli.<name>` holds each under its own name."""
 

@@ -109,6 +109,11 @@ class Executable:
             return None
         return results if results is None or runner.gives_fresh_arrays else owned(results, inputs)
 
+    def forget(self) -> None:
+        """Make the next runs in full, as if there had been none before."""
+        self.fast_path = FastPath(self.plan)
+        self._ran = {}
+
     def _key(self, feeds: Mapping[str, Any]) -> tuple[Any, ...] | None:
         """The types and sizes of the inputs; None if one is missing, or has to be looked at: strings, and maps."""
         if len(feeds) != len(self._names):
