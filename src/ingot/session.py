@@ -28,6 +28,7 @@ from ingot.runtime.garbage import uncollected
 from ingot.runtime.guards import GuardFailed, KernelError
 from ingot.runtime.interrupt import Cancel, Interrupt, Interrupted, interrupt_of
 from ingot.runtime.limits import LimitError, RunLimits
+from ingot.runtime.observed_types import ObservedTypes, TypeNotes
 from ingot.runtime.provider import Compiler, Provider
 from ingot.runtime.recent import remember
 from ingot.runtime.results import owned
@@ -230,14 +231,16 @@ class Session:
             failures.append(error.message)
             return None
 
-    def _with_observed_types(self, before: Executable, proceed: Proceed | None) -> Executable | None:
+    def _with_observed_types(
+        self, before: Executable, observed: ObservedTypes, proceed: Proceed | None
+    ) -> Executable | None:
         """The plan for types that a run of another has just shown, which takes its place; None if there is none."""
 
         def build(assumptions: Assumptions) -> Executable | None:
             return self._rebuilt(assumptions, [], proceed=proceed)
 
         try:
-            executable = self._typed_plans.plan_for(before, build, proceed)
+            executable = self._typed_plans.plan_for(before, observed, build, proceed)
         except BaseException:  # the run has to end: the next one is to come here again
             before.forget()
             raise
@@ -509,10 +512,11 @@ class Session:
 
             others = () if overridden else self._typed_plans.others(compiled)
             for executable in variants.candidates(compiled, ready, build, failed_choices, proceed, others):
+                notes = TypeNotes()
                 try:
-                    results = executable.run(ready, evaluation, interrupt, run.observe_steps)
-                    if executable.observed_types and not overridden and run.observe_steps is None:
-                        typed = self._with_observed_types(executable, proceed)
+                    results = executable.run(ready, evaluation, interrupt, run.observe_steps, notes)
+                    if notes.types and not overridden and run.observe_steps is None:
+                        typed = self._with_observed_types(executable, notes.types, proceed)
                         if typed is not None:
                             results = self._run_typed(typed, ready, evaluation, interrupt) or results
                     return owned(results if outputs is None else self._chosen(results, outputs), ready.values())

@@ -36,13 +36,15 @@ class TypedPlans:
         """Whether the model was compiled again, whatever came of it."""
         return bool(self._plans)
 
-    def plan_for(self, before: Executable, build: Build, proceed: Proceed | None) -> Executable | None:
+    def plan_for(
+        self, before: Executable, observed: ObservedTypes, build: Build, proceed: Proceed | None
+    ) -> Executable | None:
         """The plan for the types that a run of `before` has just shown; None if there are none, or it cannot be built.
 
         One thread compiles; others wait for it, unless `proceed` ends their run.
         """
         assumed = before.assumptions
-        types = {**assumed.types, **before.observed_types}
+        types = {**assumed.types, **observed}
         if types == assumed.types:
             return None
         key = _key(types)

@@ -35,7 +35,7 @@ def sample() -> Model:
         functions='<opset_import: ["" : 21], domain: "local"> twice (p) => (q) { o = Add (p, p) q = Identity (o) }',
     )
     weight = model.graph.add_initializer("w", np.arange(64, dtype=np.float32).reshape(8, 8))
-    product = next(node for node in model.graph if node.op_type == "MatMul")
+    product = next(node for node in model.graph if node.applies("MatMul"))
     product.replace_input(1, weight)
     model.graph.inputs[0].type = ingot.ir.spelling.tensor_type("float32[n, 8]")
     return model
@@ -52,7 +52,7 @@ def leaf(document: Document, operator: str) -> int:
     scene = document.answers.scene
     list(scene.everything())
     nodes = [(number, scene.leaf(number).node) for number in range(len(scene.leaves))]
-    return next(number for number, node in nodes if node is not None and node.op_type == operator)
+    return next(number for number, node in nodes if node is not None and node.applies(operator))
 
 
 def value(document: Document, name: str) -> int:

@@ -52,7 +52,8 @@ def _declare(model: Model, types: Mapping[str, TensorType]) -> None:
     """Have values declare types, where no rank of theirs is known."""
     for graph in model.graphs():
         for value in graph.values():
-            if value.name in types and (value.type is None or getattr(value.type, "shape", ()) is None):
+            is_open = value.type is None or (isinstance(value.type, TensorType) and value.type.shape is None)
+            if is_open and value.name in types:
                 value.type = types[value.name]
 
 

@@ -13,7 +13,7 @@ from ingot.runtime.body import BodyRunners, Calls
 from ingot.runtime.direct_calls import DirectCall
 from ingot.runtime.fast_path import FastPath, key_of_feeds
 from ingot.runtime.guards import GuardFailed, KernelError
-from ingot.runtime.observed_types import ObservedTypes, TypeNotes
+from ingot.runtime.observed_types import TypeNotes
 from ingot.runtime.plan import Plan, StepObserver
 from ingot.runtime.recent import remember
 from ingot.runtime.results import owned
@@ -53,8 +53,6 @@ class Executable:
         self._names = tuple(plan.inputs)
         self._ran: dict[tuple[Any, ...], None] = {}
         self.assumptions = assumptions or Assumptions()
-        self.observed_types: ObservedTypes = {}
-        """The types that results of calls had in the last run that was not on a fast path, of those of unknown rank."""
 
     def run(
         self,
@@ -62,21 +60,21 @@ class Executable:
         evaluation: Callable[[Model], Evaluation],
         interrupt: Interrupt | None,
         observe: StepObserver | None = None,
+        notes: TypeNotes | None = None,
     ) -> list[Any]:
         """The outputs of the model; Interrupted where `interrupt` ends the run.
 
-        `evaluation` is how the reference runs nodes of a model. `observe` is called after each step of the plan.
+        `evaluation` is how the reference runs nodes of a model. `observe` is called after each step of the plan,
+        `notes` are taken of results of unknown rank.
         GuardFailed if something is not as was assumed, KernelError if a kernel met an error.
         """
         inputs = [feeds.get(name) for name in self.plan.inputs]
         runner = self.runner
         with runner.running(interrupt) as frame:
-            notes = TypeNotes()
             calls = Calls(evaluation, self.calls, frame, observe, notes)
             results = runner.run(frame, inputs, calls.caller(self._bodies), observe, self._limit)
         if results is None:
             raise KernelError
-        self.observed_types = notes.types
 
         def direct(call: Call) -> DirectCall | None:
             return self._bodies.of(call).direct(calls.evaluation)
