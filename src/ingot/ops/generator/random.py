@@ -125,7 +125,7 @@ def lower_normal_like(
     draw: KeyReader,
     **range_: float,
 ) -> prim.Tensor:
-    return _normal_in_primitives(draw(seed), x.shape, _target(inferred[0].dtype), **range_)  # type: ignore[arg-type]
+    return _normal_in_primitives(draw(seed), x.shape, _inferred(inferred), **range_)
 
 
 @random_uniform.lower
@@ -146,7 +146,7 @@ def lower_uniform_like(
     draw: KeyReader,
     **range_: float,
 ) -> prim.Tensor:
-    return _uniform_in_primitives(draw(seed), x.shape, _target(inferred[0].dtype), **range_)  # type: ignore[arg-type]
+    return _uniform_in_primitives(draw(seed), x.shape, _inferred(inferred), **range_)
 
 
 def _normal_in_primitives(key: prim.Tensor, shape: prim.Sizes, dtype: DType, mean: float, scale: float) -> prim.Tensor:
@@ -190,6 +190,13 @@ def _drawn(op: Any, dtype: int, draw: Callable[[int], Any]) -> Any:
     if dtype != DType.BFLOAT16:
         return draw(dtype)
     return op.Cast(draw(int(DType.FLOAT32)), to=dtype)
+
+
+def _inferred(facts: tuple[Fact, ...]) -> DType:
+    """The type of the numbers, which is known where they are lowered."""
+    dtype = facts[0].dtype
+    assert dtype is not None
+    return _target(dtype)
 
 
 def _target(dtype: int) -> DType:
