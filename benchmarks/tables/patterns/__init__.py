@@ -14,6 +14,7 @@ from benchmarks.tables.patterns import (
     quantised,
     recurrent,
     shapes,
+    similarity,
 )
 
 PATTERNS: dict[str, Pattern] = {
@@ -27,4 +28,5 @@ PATTERNS: dict[str, Pattern] = {
     **shapes.PATTERNS,
     **indices.PATTERNS,
     **quantised.PATTERNS,
+    **similarity.PATTERNS,
 }
