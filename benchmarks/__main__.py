@@ -24,6 +24,7 @@ from benchmarks import (
     zoo,
 )
 from benchmarks import format as format_benchmark
+from benchmarks.viewers import page as viewers
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -37,7 +38,10 @@ def main(arguments: list[str]) -> int:
         "--zoo", type=Path, default=zoo.FOLDER, help="where the models that speed is judged by are kept"
     )
     parser.add_argument(
-        "--only", default="", metavar="PATTERN", help="print the rows of operators or patterns whose name has this"
+        "--only",
+        default="",
+        metavar="PATTERN",
+        help="print the rows of operators, patterns or viewers whose name has this",
     )
     parser.add_argument("--nncf", metavar="PYTHON", help="an interpreter that has nncf, for int8")
     parser.add_argument("--threads", type=int, default=1, help="of either engine, for operators and patterns")
@@ -56,6 +60,7 @@ def main(arguments: list[str]) -> int:
         "int8": lambda: int8.table(options.zoo, options.nncf),
         "zoo": lambda: speed.table(folder=options.zoo),
         "first_start": lambda: first_start.table(options.zoo),
+        "viewers": lambda: viewers.table(options.only),
     }
     unknown = [name for name in options.names if name not in benchmarks]
     if unknown:

@@ -8,6 +8,8 @@ the page for a frame, the median; the rest of a frame is the browser's.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from benchmarks.view_pictures import ten_thousand
 from ingot.view.answers import Answers
 from ingot.view.png import browser
@@ -30,7 +32,14 @@ _MOVED = """async (scale) => {
 }"""
 
 
-def main() -> None:
+def table() -> str:
+    """Scales, and what was measured at each."""
+    return "| scale | frames a second | script, ms a frame | boxes in the last |\n|---|---|---|---|\n" + "".join(
+        _rows()
+    )
+
+
+def _rows() -> Iterator[str]:
     from playwright.sync_api import sync_playwright
 
     answers = Answers(ten_thousand(differing=True), "deep.onnx")
@@ -41,12 +50,11 @@ def main() -> None:
         page.wait_for_selector("body[data-typed]", timeout=120_000)
         page.evaluate("ingot.openAll()")
         page.wait_for_timeout(1000)
-        print("| scale | frames a second | script, ms a frame | boxes in the last |\n|---|---|---|---|")
         for scale in (1.0, 0.5, 0.2, 0.1, 0.05, 0.02):
             frames, script, drawn = page.evaluate(_MOVED, scale)
-            print(f"| {scale} | {frames:.0f} | {script:.2f} | {drawn} |", flush=True)
+            yield f"| {scale} | {frames:.0f} | {script:.2f} | {drawn} |\n"
         chromium.close()
 
 
 if __name__ == "__main__":
-    main()
+    print(table())

@@ -106,10 +106,10 @@ def ten_thousand(*, differing: bool = False) -> Model:
     weight = graph.add_initializer("weight", np.zeros((64, 64), np.float32))
     scale = graph.add_initializer("scale", np.ones(64, np.float32))
     value = x
-    for layer in range(400):
-        value = _layer(graph, value, weight, f"/decoder/layers.{layer}")
+    for number in range(400):
+        value = layer(graph, value, lambda _: weight, f"/decoder/layers.{number}")
         if differing and value.producer is not None:
-            value.producer["number"] = layer  # it means nothing, and makes each layer another
+            value.producer["number"] = number  # it means nothing, and makes each layer another
     graph.outputs.append(graph.append(Node("LayerNormalization", [value, scale], ["hidden"], name="/norm")).output)
     return Model(graph, 20)
 
@@ -118,20 +118,25 @@ def _ten_thousand(_: Path) -> tuple[Answering, Callable[[Any], None]]:
     return Editable(Answers(ten_thousand(), "deep.onnx"), "deep.onnx"), lambda _: None
 
 
-def _layer(graph: Graph, x: Value, weight: Value, name: str) -> Value:
+def layer(graph: Graph, x: Value, weight: Callable[[str], Value], name: str) -> Value:
+    """Append a layer of a transformer, 25 nodes; `weight` returns a square matrix for a name."""
+
     def add(operator: str, module: str, *inputs: Value, **attributes: object) -> Value:
         count = len(graph)
         node = Node(operator, inputs, [f"v{count}"], attributes, name=f"{name}{module}/{operator}_{count}")
         return graph.append(node).output
 
+    def multiplied(module: str, value: Value) -> Value:
+        return add("MatMul", module, value, weight(f"{name}{module}"))
+
     normed = _normalised(add, "/norm1", x)
-    query, key, read = (add("MatMul", f"/attention/{part}", normed, weight) for part in ("query", "key", "value"))
+    query, key, read = (multiplied(f"/attention/{part}", normed) for part in ("query", "key", "value"))
     transposed = add("Transpose", "/attention", key, perm=[0, 2, 1])
     scores = add("Softmax", "/attention", add("MatMul", "/attention", query, transposed))
-    x = add("Add", "", x, add("MatMul", "/attention/out", add("MatMul", "/attention", scores, read), weight))
-    hidden = add("MatMul", "/mlp/up", _normalised(add, "/norm2", x), weight)
+    x = add("Add", "", x, multiplied("/attention/out", add("MatMul", "/attention", scores, read)))
+    hidden = multiplied("/mlp/up", _normalised(add, "/norm2", x))
     gated = add("Mul", "/mlp", hidden, add("Sigmoid", "/mlp", hidden))
-    return add("Add", "", x, add("MatMul", "/mlp/down", gated, weight))
+    return add("Add", "", x, multiplied("/mlp/down", gated))
 
 
 def _normalised(add: Callable[..., Value], module: str, x: Value) -> Value:

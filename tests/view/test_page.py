@@ -71,8 +71,8 @@ def wait_for(page: Any, script: str) -> None:
     raise AssertionError(f"never: {script}")
 
 
-def positions(placed: Placed, x: float = 0.0, y: float = 0.0) -> list[list[object]]:
-    boxes: list[list[object]] = []
+def positions(placed: Placed, x: float = 0.0, y: float = 0.0) -> list[list[Any]]:
+    boxes: list[list[Any]] = []
     for item, each in enumerate(placed.level.items):
         left, top = x + placed.lefts[item], y + placed.tops[item]
         if item in placed.inner:

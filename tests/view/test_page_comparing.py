@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
+from ingot import Model
+from ingot.view.answers import Answers
 from ingot.view.comparing.comparison import Comparison
+from ingot.view.opening import opened_at_first
+from ingot.view.reflow import place
 from ingot.view.server import Server
 from view.conftest import Open
 from view.samples import parsed
 from view.test_comparing import after, before, compared
-from view.test_page import HOSTILE, click, panel, visible, wait_for
+from view.test_page import HOSTILE, click, panel, positions, visible, wait_for
 
 pytestmark = pytest.mark.usefixtures("chromium")
 
@@ -54,6 +59,64 @@ def test_models_stand_side_by_side_and_selections_follow(open_page: Open, url: s
     page.click("#beside")
     page.wait_for_selector("#panel h1:text('a.onnx')")
     assert not page.is_visible("#graph-a")
+
+
+def click_beside(page: Any, side: str, model: Model, title: str) -> None:
+    """Click a box of one of two pictures, each of which fits its half of the screen."""
+    scene = Answers(model, "").scene
+    placed = place(scene, scene.root, opened_at_first(scene))
+    left, top, width, height = next(box[1:] for box in positions(placed) if box[0] == title)
+    area = page.locator(f"#graph-{side}").bounding_box()
+    scale = min(1.6, area["width"] / (placed.width + 60), area["height"] / (placed.height + 40))
+    x = area["x"] + area["width"] / 2 + (left + width / 2 - placed.width / 2) * scale
+    y = area["y"] + area["height"] / 2 + (top + height / 2 - placed.height / 2) * scale
+    page.mouse.click(x, y)
+
+
+@pytest.mark.parametrize(("side", "model", "element"), [("a", before(), "1"), ("b", after(), "2")])
+def test_what_is_selected_in_one_of_two_pictures_is_in_the_panel(
+    open_page: Open, url: str, side: str, model: Model, element: str
+) -> None:
+    page = open_page(before(), url=url)
+    page.click("#beside")
+    page.wait_for_selector("body.beside")
+    click_beside(page, side, model, "LeakyRelu")
+    page.wait_for_selector("#panel h1:text-is('LeakyRelu')")
+    click_beside(page, side, model, "MatMul")
+    page.wait_for_selector("#panel h1:text-is('MatMul')")
+    page.wait_for_load_state("networkidle")
+    page.click("#panel button:text-is('w')")
+    page.wait_for_selector("#panel .histogram")
+    assert f"minimum\t{element}" in panel(page)
+    page.keyboard.press("ArrowUp")
+    page.wait_for_selector("#panel h1:text-is('LeakyRelu')")
+    assert f"alpha\t{'0.1' if side == 'a' else '0.5'}" in panel(page)
+
+
+def test_search_finds_nodes_of_the_picture_beside(open_page: Open, url: str) -> None:
+    page = open_page(before(), url=url)
+    page.click("#beside")
+    page.wait_for_selector("body.beside")
+    click_beside(page, "a", before(), "LeakyRelu")
+    page.wait_for_selector("#panel h1:text-is('LeakyRelu')")
+    page.fill("#search", "tanh")
+    page.wait_for_selector("#hits li b:text-is('Tanh')")
+    page.press("#search", "Enter")
+    page.wait_for_selector("#panel h1:text-is('Tanh')")
+    assert page.evaluate("ingot.selection.kind") == "model"
+    page.fill("#search", "sigmoid")
+    page.wait_for_selector("#hits li:text('nothing')")
+
+
+def test_a_picture_of_two_models_offers_no_run_no_profile_and_no_edit(open_page: Open, url: str) -> None:
+    page = open_page(before(), url=url)
+    for key in "rtm":
+        page.keyboard.press(key)
+    assert "Run it".upper() not in panel(page).upper()
+    assert page.evaluate("document.getElementById('main').className + document.body.className") == ""
+    click(page, "Tanh")
+    page.wait_for_selector("#panel h1:text-is('Tanh')")
+    assert "Compile and explain" not in panel(page)
 
 
 def test_equal_models_are_shown_as_such(open_page: Open) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import time
 import wave
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 
 from ingot import Model, encode
+from ingot.runtime.interrupt import Cancel
 from ingot.view.answers import Answers
 from ingot.view.profiles import ProfilePage, profile
 from ingot.view.saved import saved_page
@@ -87,7 +89,8 @@ def test_a_profile_colours_nodes_and_lists_kernels(open_page: Open) -> None:
 
 def test_a_saved_profile_works_from_disk(open_page: Open, tmp_path: Path) -> None:
     model = layers(3, names="/encoder/layer.{}/")
-    measured = profile(model, {"x": np.ones((4, 8), np.float32)}, threads=1, precision=None, seconds=0)
+    feeds = {"x": np.ones((4, 8), np.float32)}
+    measured = profile(model, feeds, threads=1, precision=None, seconds=0, cancel=Cancel())
     (tmp_path / "page.html").write_text(saved_page(ProfilePage(Answers(model, "saved"), measured)), "utf-8")
     page = open_page(model, url=(tmp_path / "page.html").as_uri())
     page.wait_for_selector("#desk .ranked .step")
@@ -281,6 +284,45 @@ def test_a_page_that_is_loaded_again_in_a_run_finds_it(complaining_page: Any) ->
     page.click("#panel button:text-is('Stop')")
     page.wait_for_selector("#panel .busy", state="detached", timeout=20_000)
     page.wait_for_selector("#run:text-is('▶ Run')")
+
+
+@pytest.fixture
+def endless_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Comparisons and measurements that end when they are cancelled."""
+
+    def wait(*arguments: Any, cancel: Cancel | None = None, **_: Any) -> None:
+        watched = cancel or arguments[-1]
+        while True:
+            watched.check()
+            time.sleep(0.01)
+
+    monkeypatch.setattr("ingot.view.elsewhere.values_compiled", wait)
+    monkeypatch.setattr("ingot.view.profiles.profile", wait)
+
+
+@pytest.mark.usefixtures("endless_works")
+def test_a_comparison_is_stopped(complaining_page: Any) -> None:
+    page = complaining_page(parsed("a = Neg (x) y = Exp (a)"))
+    run(page)
+    page.click("#panel button:text-is('Compare it …')")
+    page.click("#desk button:text-is('Compare')")
+    page.wait_for_selector("#desk button:text-is('Comparing …')")
+    page.click("#desk button:text-is('Stop')")
+    page.wait_for_selector("#desk button:text-is('Compare')")
+    assert page.query_selector("#desk .bad, #desk button:text-is('Stop')") is None
+
+
+@pytest.mark.usefixtures("endless_works")
+def test_a_measurement_is_found_by_a_page_that_is_loaded_again_and_stopped(complaining_page: Any) -> None:
+    page = complaining_page(parsed("a = Neg (x) y = Exp (a)"))
+    page.keyboard.press("t")
+    page.click("#desk button:text-is('Measure')")
+    page.wait_for_selector("#desk button:text-is('Measuring …')")
+    page.reload()
+    page.wait_for_selector("#desk button:text-is('Measuring …')")
+    page.click("#desk button:text-is('Stop')")
+    page.wait_for_selector("#desk button:text-is('Measure')")
+    assert page.query_selector("#desk .bad, #desk button:text-is('Stop')") is None
 
 
 def test_two_tabs_do_not_disturb_each_other(complaining_page: Any) -> None:

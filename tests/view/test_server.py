@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import re
 import shutil
 import socket
+import struct
 import subprocess
+import time
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
@@ -89,8 +92,16 @@ def test_a_request_that_computes_needs_an_origin(server: Server) -> None:
         b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
         b"GET / HTTP/1.1\r\nHost : a\r\n\r\n",
         b"GET / HTTP/1.1\r\nno colon\r\n\r\n",
+        b"GET / HTTP/1.1\r\n: no name\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a\r\n folded: b\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a\rOrigin: b\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a\0\r\n\r\n",
+        b"GET / HTTP/1.1\r\r\n\r\n",
+        b"GET / HTTP/1.7\r\n\r\n",
+        b"GET / HTTP/2.0\r\n\r\n",
         b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\n\r\n",
         b"GET / HTTP/1.1\r\n" + b"".join(b"h%d: x\r\n" % i for i in range(200)) + b"\r\n",
+        b"GET / HTTP/1.1\r\n" + b"".join(b"h%d: %s\r\n" % (i, b"x" * 9000) for i in range(9)) + b"\r\n",
     ],
 )
 def test_what_is_no_request_is_refused_and_the_connection_closed(server: Server, content: bytes) -> None:
@@ -100,12 +111,119 @@ def test_what_is_no_request_is_refused_and_the_connection_closed(server: Server,
         assert connection.recv(100).startswith(b"HTTP/1.1 400 ")
 
 
-@pytest.mark.parametrize("length", ["-1", "1e3", str(1 << 40), "\u0663"])
+@pytest.mark.parametrize("length", ["-1", "1e3", "1, 1", "", "\u0663"])
 def test_a_body_has_a_length_that_can_be(server: Server, length: str) -> None:
     headers = f"Host: 127.0.0.1:{server.port}\r\nOrigin: http://127.0.0.1:{server.port}\r\nContent-Length: {length}"
     with socket.create_connection(("127.0.0.1", server.port), 10) as connection:
         connection.sendall(f"POST {below(server, 'data/run')} HTTP/1.1\r\n{headers}\r\n\r\n".encode())
         assert connection.recv(100).startswith(b"HTTP/1.1 400 ")
+
+
+@pytest.mark.parametrize("length", [str((1 << 30) + 1), str(1 << 40), "9" * 5000])
+def test_a_body_that_is_too_large_is_refused_in_words(server: Server, length: str) -> None:
+    answer = exchanged(server, head(server, f"POST {below(server, 'data/run')} HTTP/1.1", f"Content-Length: {length}"))
+    assert answer.startswith(b"HTTP/1.1 413 ")
+    assert "at most 1,073,741,824 bytes" in json.loads(answer.partition(b"\r\n\r\n")[2])["error"]
+
+
+def exchanged(server: Server, content: bytes) -> bytes:
+    """All that the server answers to bytes after which nothing follows."""
+    with socket.create_connection(("127.0.0.1", server.port), 10) as connection:
+        connection.sendall(content)
+        connection.shutdown(socket.SHUT_WR)
+        answer = b""
+        while part := connection.recv(1 << 16):
+            answer += part
+        return answer
+
+
+def head(server: Server, first: str, *headers: str) -> bytes:
+    own = f"127.0.0.1:{server.port}"
+    return "\r\n".join([first, f"Host: {own}", f"Origin: http://{own}", *headers, "", ""]).encode()
+
+
+def test_a_request_that_is_cut_off_is_not_followed(server: Server) -> None:
+    whole = head(server, f"GET {below(server)} HTTP/1.1")
+    assert exchanged(server, whole).startswith(b"HTTP/1.1 200 ")
+    for cut in (len(whole) - 2, len(whole) - 4, len(whole) - 10):
+        assert exchanged(server, whole[:cut]).startswith(b"HTTP/1.1 400 ")
+
+
+def test_a_body_that_is_cut_off_is_not_used(server: Server) -> None:
+    start = head(server, f"POST {below(server, 'data/labels/cut')} HTTP/1.1", "Content-Length: 9")
+    assert exchanged(server, start + b"cat\ndo").startswith(b"HTTP/1.1 400 ")
+    assert json.loads(request(server, below(server, "data/state/cut"))[2])["labels"] == 0
+    assert exchanged(server, start + b"cat\ndogs\n").startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize("path", ["", "page.css", "data/model"])
+def test_a_body_that_nobody_reads_is_no_request(server: Server, path: str) -> None:
+    hidden = head(server, f"GET {below(server)} HTTP/1.1")
+    for body in (f"Content-Length: {len(hidden)}", "Transfer-Encoding: chunked"):
+        answer = exchanged(server, head(server, f"GET {below(server, path)} HTTP/1.1", body) + hidden)
+        assert answer.count(b"HTTP/1.1 ") == 1
+        assert b"Connection: close" in answer
+
+
+def test_a_connection_ends_when_the_browser_says_so(server: Server) -> None:
+    again = head(server, f"GET {below(server, 'page.css')} HTTP/1.1")
+    for first, headers in (("HTTP/1.0", ()), ("HTTP/1.1", ("Connection: x, Close",))):
+        asked = head(server, f"GET {below(server, 'page.css')} {first}", *headers)
+        assert exchanged(server, asked + again).count(b"HTTP/1.1 200 ") == 1
+
+
+def test_a_file_whose_name_is_too_long_for_any_is_not_there(server: Server) -> None:
+    assert request(server, below(server, "a" * 5000 + ".js"))[0] == 404
+
+
+def test_who_says_nothing_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ingot.view.http._PATIENCE", 0.05)
+    answers = Answers(layers(1), "layers")
+    with Server(lambda: answers) as own:
+        for start in (b"", b"GET / HTTP/1.1\r\nHost: "):
+            with socket.create_connection(("127.0.0.1", own.port), 10) as connection:
+                connection.sendall(start)
+                assert connection.recv(100) == b""
+
+
+def test_there_are_not_more_connections_than_a_browser_opens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ingot.view.http._MOST_CONNECTIONS", 2)
+    answers = Answers(layers(1), "layers")
+    with Server(lambda: answers) as own:
+        asked = head(own, f"GET {below(own, 'page.css')} HTTP/1.1")
+        first, second, third = (socket.create_connection(("127.0.0.1", own.port), 10) for _ in range(3))
+        with first, second, third:
+            for connection in (first, second):
+                connection.sendall(asked)
+                assert connection.recv(100).startswith(b"HTTP/1.1 200 ")
+            assert third.recv(100) == b""
+
+
+def test_a_server_that_is_closed_ends_its_connections() -> None:
+    answers = Answers(layers(1), "layers")
+    with Server(lambda: answers) as own:
+        connection = http.client.HTTPConnection("127.0.0.1", own.port, timeout=10)
+        connection.request("GET", below(own, "page.css"))
+        assert connection.getresponse().read()
+    connection.auto_open = 0
+
+    def again() -> None:
+        connection.request("GET", below(own, "page.css"))
+        connection.getresponse()
+
+    with contextlib.closing(connection), pytest.raises(ConnectionError):
+        again()
+
+
+def test_a_browser_that_goes_away_is_no_error(server: Server, capfd: pytest.CaptureFixture[str]) -> None:
+    for content in (head(server, f"GET {below(server, 'bundle.js')} HTTP/1.1") * 20, b"nonsense\r\n" * 20_000):
+        connection = socket.create_connection(("127.0.0.1", server.port), 10)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset, at once
+        connection.sendall(content)
+        connection.close()
+    assert request(server, below(server))[0] == 200
+    time.sleep(0.2)  # connections are answered in threads of their own
+    assert capfd.readouterr().err == ""
 
 
 def test_a_connection_takes_several_requests(server: Server) -> None:

@@ -6,16 +6,36 @@ connection ends.
 
 from __future__ import annotations
 
+import contextlib
+import socket
 import socketserver
 from collections.abc import Mapping
+from typing import Any
 
 from ingot.dataclass import dataclass
 
 _MOST_LETTERS = 1 << 16
-"""Bytes of a line of a request, at most."""
+"""Bytes of a request without its body, at most."""
 
 _MOST_HEADERS = 100
-_WORDS = {200: "OK", 302: "Found", 400: "Bad Request", 403: "Forbidden", 404: "Not Found", 500: "Internal Server Error"}
+_MOST_DIGITS = 15
+"""Of the length of a body: Python refuses to read numbers of thousands."""
+
+_MOST_CONNECTIONS = 128
+"""Connections at once: a browser opens six for each name of a server."""
+
+_PATIENCE = 60.0
+"""Seconds that a connection may be silent before the end of a request's headers."""
+
+_WORDS = {
+    200: "OK",
+    302: "Found",
+    400: "Bad Request",
+    403: "Forbidden",
+    404: "Not Found",
+    413: "Content Too Large",
+    500: "Internal Server Error",
+}
 PLAIN = "text/plain; charset=utf-8"
 
 
@@ -25,49 +45,69 @@ class Request:
 
     method: str
     path: str
+    version: str
     headers: Mapping[str, str]
+
+    @property
+    def is_last(self) -> bool:
+        """Whether the browser wants the connection to end after it."""
+        options = self.headers.get("connection", "").lower().split(",")
+        return self.version == "HTTP/1.0" or "close" in [option.strip() for option in options]
+
+    @property
+    def has_body(self) -> bool:
+        """Whether bytes follow that belong to it."""
+        return "transfer-encoding" in self.headers or self.headers.get("content-length", "0") != "0"
 
 
 class Malformed(ValueError):
     """Bytes that are no request."""
 
 
+class TooLarge(ValueError):
+    """A body of more bytes than are read."""
+
+
 class Connection(socketserver.StreamRequestHandler):
     """A connection, whose requests are answered one after the other by `respond`."""
 
+    server: Threads
     wbufsize = -1
     disable_nagle_algorithm = True
 
     def handle(self) -> None:
         """Answer requests until the browser has no more, or one must not be followed by others."""
         self.ends = False
-        try:
-            while not self.ends:
-                request = self._read()
-                if request is None:
-                    return
-                self.ends = request.headers.get("connection", "").lower() == "close"
-                self.respond(request)
-        except Malformed as error:
-            self.ends = True
-            self.send(400, PLAIN, f"{error}\n".encode(), {})
-        except (BrokenPipeError, ConnectionResetError):  # the page was closed or loaded again
-            return
+        with contextlib.suppress(ConnectionError, TimeoutError):  # the page was closed, loaded again, or was silent
+            try:
+                while not self.ends and (request := self._read()) is not None and not self.server.is_closed:
+                    self.ends = request.is_last or request.has_body  # what nobody reads must not be the next request
+                    self.respond(request)
+            except Malformed as error:
+                self.ends = True
+                self.send(400, PLAIN, f"{error}\n".encode(), {})
+
+    def finish(self) -> None:
+        """Close what was read from and written to; the browser may be gone."""
+        with contextlib.suppress(ConnectionError):
+            super().finish()
 
     def respond(self, request: Request) -> None:
         """Answer a request by `send`."""
         raise NotImplementedError
 
     def body(self, request: Request, most: int) -> bytes:
-        """The body of a request; Malformed if its length is not known or above `most`."""
+        """The body of a request; Malformed if its length is not known or it is cut off, TooLarge if above `most`."""
         length = request.headers.get("content-length", "")
-        if (
-            not (length.isascii() and length.isdecimal())
-            or int(length) > most
-            or "transfer-encoding" in request.headers
-        ):
+        if not (length.isascii() and length.isdecimal()) or "transfer-encoding" in request.headers:
             raise Malformed("a request that computes something has a body of known length")
-        return self.rfile.read(int(length))
+        if len(length) > _MOST_DIGITS or int(length) > most:
+            raise TooLarge(f"a request takes at most {most:,} bytes")
+        content = self.rfile.read(int(length))
+        if len(content) < int(length):
+            raise Malformed("the body of the request is cut off")
+        self.ends = request.is_last
+        return content
 
     def send(self, status: int, kind: str, content: bytes, headers: Mapping[str, str]) -> None:
         """Answer with content of a kind, and headers besides those that say what it is."""
@@ -78,26 +118,39 @@ class Connection(socketserver.StreamRequestHandler):
         self.wfile.flush()
 
     def _read(self) -> Request | None:
-        """The next request; None if there is none."""
+        """The next request, up to its body; None if there is none."""
+        self.connection.settimeout(_PATIENCE)
+        self._left = _MOST_LETTERS
         first = self._line()
         if not first:
             return None
         parts = first.split(" ")
-        if len(parts) != 3 or not parts[1].startswith("/") or not parts[2].startswith("HTTP/1."):
+        if len(parts) != 3 or not parts[1].startswith("/") or parts[2] not in ("HTTP/1.0", "HTTP/1.1"):
             raise Malformed("this is not HTTP/1.1")
         headers: dict[str, str] = {}
         while line := self._line():
             name, colon, text = line.partition(":")
-            if not colon or name != name.strip() or name.lower() in headers or len(headers) >= _MOST_HEADERS:
+            is_name = bool(name) and name == name.strip()
+            if not colon or not is_name or name.lower() in headers or len(headers) >= _MOST_HEADERS:
                 raise Malformed("the headers of the request are malformed")
             headers[name.lower()] = text.strip()
-        return Request(parts[0], parts[1], headers)
+        if line is None:
+            raise Malformed("the headers of the request are cut off")
+        self.connection.settimeout(None)  # what is computed takes as long as it takes, and so does a download
+        return Request(parts[0], parts[1], parts[2], headers)
 
-    def _line(self) -> str:
-        line = self.rfile.readline(_MOST_LETTERS)
-        if len(line) >= _MOST_LETTERS:
-            raise Malformed("a line of the request is too long")
-        return line.decode("latin-1").rstrip("\r\n")
+    def _line(self) -> str | None:
+        """The next line of a request; None if there is none."""
+        line = self.rfile.readline(self._left)
+        self._left -= len(line)
+        if not line:
+            if not self._left:
+                raise Malformed("the headers of the request are too long")
+            return None
+        text = line.decode("latin-1").removesuffix("\n").removesuffix("\r")
+        if not line.endswith(b"\n") or "\r" in text or "\0" in text:
+            raise Malformed("a line of the request is cut off, too long or malformed")
+        return text
 
 
 class Threads(socketserver.ThreadingTCPServer):
@@ -106,3 +159,31 @@ class Threads(socketserver.ThreadingTCPServer):
     daemon_threads = True
     allow_reuse_address = True
     request_queue_size = 64
+
+    def __init__(self, address: tuple[str, int], connection: type[Connection]) -> None:
+        self.is_closed = False
+        self._open: set[Any] = set()
+        super().__init__(address, connection)
+
+    def verify_request(self, request: Any, client_address: Any) -> bool:
+        """Whether one more connection is answered; others are closed at once."""
+        del request, client_address
+        return len(self._open) < _MOST_CONNECTIONS
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer a connection in a thread of its own."""
+        self._open.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        """End a connection."""
+        self._open.discard(request)
+        super().shutdown_request(request)
+
+    def server_close(self) -> None:
+        """Take no more connections, and no more requests on those that are open."""
+        super().server_close()
+        self.is_closed = True
+        for connection in tuple(self._open):
+            with contextlib.suppress(OSError):  # it has ended meanwhile
+                connection.shutdown(socket.SHUT_RD)  # an answer that is being written is not cut off

@@ -13,7 +13,7 @@ from ingot.ir.model import Model
 from ingot.ir.node import Node
 from ingot.ir.value import Value
 from ingot.passes.precisions import Precision
-from ingot.session import Session
+from ingot.session import Cancel, Session
 from ingot.tools.bench.bandwidth import IN_CACHE, IN_MEMORY, copy_limit
 from ingot.tools.bench.cores import chosen
 from ingot.tools.bench.inputs import described
@@ -58,15 +58,26 @@ class Profile:
 
 
 def profile(
-    model: Model, feeds: Mapping[str, Any], *, threads: int | None, precision: Precision | None, seconds: float
+    model: Model,
+    feeds: Mapping[str, Any],
+    *,
+    threads: int | None,
+    precision: Precision | None,
+    seconds: float,
+    cancel: Cancel,
 ) -> Profile:
-    """Compile a model and measure it on inputs; IngotError as of a session, or where the reference has to run it."""
+    """Compile a model and measure it on inputs; IngotError as of a session, or where the reference has to run it.
+
+    Interrupted if it was cancelled, after the model was compiled or between two runs.
+    """
     session = Session(model, providers=("cpu", "reference"), threads=threads, fallback=False, precision=precision)
     compiled = session.compiled
     if compiled is None:
         raise InputError("the model was not compiled, so that there are no kernels to measure")
     trace = traced(compiled)
-    return profiled(session, compiled, trace, measured(session, trace, feeds, seconds), feeds)
+    times = measured(session, trace, feeds, seconds, cancel)
+    cancel.check()
+    return profiled(session, compiled, trace, times, feeds)
 
 
 def profiled(session: Session, compiled: Artifacts, trace: Trace, times: Measured, feeds: Mapping[str, Any]) -> Profile:

@@ -86,6 +86,9 @@ class Running:
             case "cancel", []:
                 runs.cancel()
                 return {}
+            case "cancel", [work]:
+                runs.works.stop(work)
+                return {}
             case "feed", [index, rate, file] if index.isdecimal() and rate.isdecimal():
                 if int(index) < len(self._answers.model.inputs):
                     return {"text": runs.inputs.upload(int(index), file, body, int(rate) or None)}
@@ -133,6 +136,7 @@ class Running:
         last = runs.last
         return {
             "running": runs.is_running,
+            "works": runs.works.names,
             "profiled": self._profile is not None,
             "notes": runs.inputs.notes,
             "labels": len(runs.labels),
@@ -163,7 +167,10 @@ class Running:
         precision = other if other in PRECISIONS else None
         if other != "cpu" and precision is None:
             raise NotThere("a run is compared with another one, with 'cpu', or with a precision")
-        arrays = values_compiled(self._answers.model, outcome.arrays, outcome.feeds, precision)
+        arrays = runs.works.do(
+            "compare",
+            lambda cancel: values_compiled(self._answers.model, outcome.arrays, outcome.feeds, precision, cancel),
+        )
         return self._differences(outcome, arrays, f"compiled, {precision}" if precision else "compiled")
 
     def _measure(self, runs: Runs, options: Mapping[str, Json]) -> Json:
@@ -171,12 +178,13 @@ class Running:
 
         feeds, _ = runs.inputs.feeds(_number(options, "seed"), _shapes(options), {})
         precision = options.get("precision") or None
-        measured = profile(
-            self._answers.model,
-            feeds,
-            threads=_optional_number(options, "threads"),
-            precision=precision,
-            seconds=min(30.0, max(0.0, float(options.get("seconds", 1.0)))),
+        threads = _optional_number(options, "threads")
+        seconds = min(30.0, max(0.0, float(options.get("seconds", 1.0))))
+        measured = runs.works.do(
+            "profile",
+            lambda cancel: profile(
+                self._answers.model, feeds, threads=threads, precision=precision, seconds=seconds, cancel=cancel
+            ),
         )
         self._profile = self._answers.numbered(lambda leaves: profile_json(measured, self._answers.scene, leaves))
         return self._profile

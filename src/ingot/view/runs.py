@@ -20,6 +20,7 @@ from ingot.runtime.interrupt import Interrupted
 from ingot.session import Cancel, Session
 from ingot.view.arrays import extent
 from ingot.view.inputs import Change, Inputs
+from ingot.view.stopping import Works
 
 _MOST_BYTES = 1 << 30
 """Bytes of values that are held after a run; others are computed again when they are asked for."""
@@ -73,6 +74,7 @@ class Runs:
         self._model = model
         self._session = session
         self.inputs = Inputs(model)
+        self.works = Works()
         self.labels: list[str] = []
         self.outcomes: dict[int, Outcome] = {}
         self._cancel: Cancel | None = None

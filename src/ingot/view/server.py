@@ -19,7 +19,7 @@ from urllib.parse import unquote
 from ingot.errors import IngotError
 from ingot.view.answering import Answering, NotThere
 from ingot.view.bundled import PAGE, bundle
-from ingot.view.http import PLAIN, Connection, Malformed, Request, Threads
+from ingot.view.http import PLAIN, Connection, Malformed, Request, Threads, TooLarge
 from ingot.view.shelf import Shelf
 
 POLICY = (
@@ -124,7 +124,11 @@ class _Page(Connection):
         """Compute something for the page."""
         if "origin" not in request.headers:
             raise Malformed("a request that computes something has an origin")
-        body = self.body(request, _MOST_BYTES)
+        try:
+            body = self.body(request, _MOST_BYTES)
+        except TooLarge as error:
+            self._send(413, _JSON, _encoded({"error": str(error)}))
+            return
         if path.startswith("open/"):
             self._reply(lambda: (_JSON, _encoded(self.server.owner.shelf.post(path, body)), {}))
         else:
@@ -151,10 +155,10 @@ class _Page(Connection):
         kind = _KINDS.get(Path(name).suffix)
         if kind is not None and name == "bundle.js":
             self._send(200, kind, bundle().encode())
-        elif kind is None or "/" in name or not (file := PAGE / name).is_file():
+        elif kind is None or name not in os.listdir(PAGE):
             self._send(404, PLAIN, b"not there\n")
         else:
-            self._send(200, kind, file.read_bytes())
+            self._send(200, kind, (PAGE / name).read_bytes())
 
     def _answered(self, answer: Callable[[Answering], _Reply]) -> None:
         """Send what the answers of the model return that the path is of."""

@@ -45,7 +45,10 @@ export class App {
     this.onReplace = [];
     /** @type {((selection: Selection) => Promise<Node[]>)[]} what else the panel shows of a selection, above the rest */
     this.panelParts = [];
+    /** Whether the model can be run: not in a saved page, and not beside another. */
+    this.isRunnable = false;
     this.isPending = false;
+    this.width = this.height = this.ratio = 0;
     /** @type {Promise<void>} */
     this.turning = Promise.resolve();
     /** @type {{start: number, from: {x: number, y: number, scale: number}, to: {x: number, y: number, scale: number}} | null} */
@@ -89,11 +92,13 @@ export class App {
     });
   }
 
+  /** Fill the place of the canvas, if that has changed: what was drawn is lost then. */
   resize() {
-    const { clientWidth, clientHeight } = this.canvas;
-    this.ratio = window.devicePixelRatio || 1;
-    this.canvas.width = Math.round(clientWidth * this.ratio);
-    this.canvas.height = Math.round(clientHeight * this.ratio);
+    const { clientWidth, clientHeight } = this.canvas, ratio = window.devicePixelRatio || 1;
+    if (clientWidth === this.width && clientHeight === this.height && ratio === this.ratio) return;
+    this.ratio = ratio;
+    this.canvas.width = Math.round(clientWidth * ratio);
+    this.canvas.height = Math.round(clientHeight * ratio);
     this.width = clientWidth;
     this.height = clientHeight;
     this.redraw();
@@ -118,7 +123,7 @@ export class App {
       if (t >= 1) this.motion = null;
       else this.redraw();
     }
-    this.drawing.frame(this.root, this.camera, this.width || 0, this.height || 0, this.ratio || 1);
+    this.drawing.frame(this.root, this.camera, this.width, this.height, this.ratio);
     for (const listener of this.onFrame) listener();
   }
 
@@ -142,7 +147,7 @@ export class App {
   fit(animated = true) {
     const { width, height } = this.root.then;
     const scale = Math.min(1.6, (this.width || 1) / (width + 60), (this.height || 1) / (height + 40));
-    this.move({ scale, x: width / 2 - (this.width || 0) / 2 / scale, y: height / 2 - (this.height || 0) / 2 / scale }, animated);
+    this.move({ scale, x: width / 2 - this.width / 2 / scale, y: height / 2 - this.height / 2 / scale }, animated);
   }
 
   /**
@@ -368,6 +373,6 @@ export class App {
     reflow(this.root);
     const { x, y } = this.corner(instance, item, "then"), placed = instance.then;
     const scale = Math.min(Math.max(this.camera.scale, 0.75), Math.max(0.2, (this.height || 1) / (placed.heights[item] + 80)));
-    this.move({ scale, x: x - (this.width || 0) / 2 / scale, y: y + placed.heights[item] / 2 - (this.height || 0) / 2 / scale });
+    this.move({ scale, x: x - this.width / 2 / scale, y: y + placed.heights[item] / 2 - this.height / 2 / scale });
   }
 }

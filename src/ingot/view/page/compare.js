@@ -2,11 +2,11 @@
 // @ts-check
 import { App } from "./app.js";
 import { byId, make } from "./elements.js";
-import { activate, touching } from "./input.js";
+import { activate, activeApp, touching } from "./input.js";
 import { marksFor } from "./marks.js";
 import { showing } from "./panel.js";
 import { Scene } from "./scene.js";
-import { get, within } from "./transport.js";
+import { get } from "./transport.js";
 
 /**
  * @typedef {{status: string, title: string, changes: {kind: string, name: string, before: string | null, after: string | null, numbers: string | null}[],
@@ -30,15 +30,20 @@ const SAME = { light: "#f1f3f5", dark: "#262d36" };
 export async function comparing(app) {
   const titles = app.scene.model.compared;
   if (!titles) return;
-  const found = await get("differences", "");
+  const found = await get("differences");
   /** @type {Record<Side, App | null>} */
   const apps = { merged: app, a: null, b: null };
   /** @type {Map<number, number>} */
   const toB = new Map(Object.entries(found.partners).map(([a, b]) => [Number(a), Number(b)])), toA = new Map([...toB].map(([a, b]) => [b, a]));
-  let isBeside = false, isFollowing = false;
+  let isBeside = false;
 
   const go = (/** @type {Difference} */ entry) => {
-    for (const side of /** @type {Side[]} */ (isBeside ? ["a", "b"] : ["merged"])) if (entry[side] !== null) apps[side]?.reveal(entry[side] || 0);
+    const sides = /** @type {Side[]} */ (isBeside ? ["b", "a"] : ["merged"]).filter((side) => entry[side] !== null);
+    sides.forEach((side, i) => {
+      const shown = apps[side];
+      if (shown && !i) activate(shown);
+      shown?.reveal(entry[side] ?? 0);
+    });
   };
   const partsOf = (/** @type {Side} */ side) => async (/** @type {import("./app.js").Selection} */ selection) => {
     if (selection.kind === "model") return listPart(found, titles, go);
@@ -62,55 +67,44 @@ export async function comparing(app) {
     shown.redraw();
   };
 
-  const beside = async () => {
-    for (const side of /** @type {("a" | "b")[]} */ (["a", "b"])) {
-      if (apps[side]) continue;
-      const scene = new Scene(await get("model", `${side}/`), `${side}/`), other = new App(scene, byId(`graph-${side}`));
-      apps[side] = other;
-      other.drawing.theme = scene.model.themes[app.drawing.theme.is_dark ? "dark" : "light"];
-      other.panelParts.push(partsOf(side));
-      touching(other);
-      new ResizeObserver(() => other.resize()).observe(other.canvas);
-      other.onSelect.push(() => {
-        within(`${side}/`);
-        activate(other);
-        follow(side);
-      });
-      showing(other, true);
-      scene.fetchTypes().then(() => other.redraw());
-      await colour(side);
-    }
+  const open = async (/** @type {"a" | "b"} */ side) => {
+    const scene = new Scene(await get(`${side}/model`), `${side}/`), other = new App(scene, byId(`graph-${side}`));
+    apps[side] = other;
+    other.drawing.theme = scene.model.themes[app.drawing.theme.is_dark ? "dark" : "light"];
+    other.panelParts.push(partsOf(side));
+    touching(other);
+    new ResizeObserver(() => other.resize()).observe(other.canvas);
+    other.onSelect.push(() => follow(side));
+    showing(other);
+    scene.fetchTypes().then(() => other.redraw());
+    await colour(side);
+    return other;
   };
-  const follow = async (/** @type {"a" | "b"} */ side) => {
-    const selection = apps[side]?.selection, other = apps[side === "a" ? "b" : "a"];
-    if (isFollowing || !other || !selection || selection.kind !== "item") return;
-    const leaf = selection.instance.level.items[selection.item].number, partner = (side === "a" ? toB : toA).get(leaf);
-    if (leaf < 0 || partner === undefined) return;
-    isFollowing = true; // what is selected in one picture is shown in the other, which does not answer
-    try {
-      await other.reveal(partner);
-    } finally {
-      isFollowing = false;
-    }
-    within(`${side}/`);
+  /** Show what is selected in one picture in the other, too. */
+  const follow = (/** @type {"a" | "b"} */ side) => {
+    const shown = apps[side], other = apps[side === "a" ? "b" : "a"];
+    if (!shown || !other || shown !== activeApp() || shown.selection.kind !== "item") return;
+    const leaf = shown.selection.instance.level.items[shown.selection.item].number, partner = (side === "a" ? toB : toA).get(leaf);
+    if (leaf >= 0 && partner !== undefined) other.reveal(partner);
   };
 
+  /** @type {Promise<App[]> | null} */
+  let pair = null;
   const button = byId("beside");
   button.hidden = false;
   button.onclick = async () => {
-    isBeside = !isBeside;
+    const pictures = isBeside ? [app] : await (pair ??= Promise.all([open("a"), open("b")])), [last] = pictures.slice(-1);
+    isBeside = last !== app;
     document.body.classList.toggle("beside", isBeside);
     button.textContent = isBeside ? "Merged" : "Side by side";
-    if (isBeside) await beside();
-    within("");
-    activate(isBeside && apps.b ? apps.b : app);
-    for (const side of /** @type {Side[]} */ (isBeside ? ["a", "b"] : ["merged"])) {
-      apps[side]?.resize();
-      apps[side]?.fit(false);
+    activate(last);
+    for (const picture of pictures) {
+      picture.resize();
+      picture.fit(false);
     }
-    app.select({ kind: "model" });
+    last.select({ kind: "model" });
   };
-  byId("theme").addEventListener("click", () => {
+  app.onTheme.push(() => {
     for (const side of /** @type {Side[]} */ (["merged", "a", "b"])) {
       const shown = apps[side];
       if (shown) shown.drawing.theme = shown.scene.model.themes[app.drawing.theme.is_dark ? "dark" : "light"];

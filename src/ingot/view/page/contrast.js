@@ -4,8 +4,9 @@ import { errorText } from "./amounts.js";
 import { addTab, openDesk, refreshDesk } from "./desk.js";
 import { make } from "./elements.js";
 import { setMeasure } from "./measures.js";
-import { changedRuns, runs, tab } from "./runs.js";
-import { isSaved, post } from "./transport.js";
+import { changedRuns, runs } from "./runs.js";
+import { isSaved } from "./transport.js";
+import { Work, stopButton } from "./work.js";
 
 /**
  * @typedef {import("./app.js").App} App
@@ -17,14 +18,18 @@ const OTHERS = [["cpu", "compiled kernels"], ["bf16", "compiled, products in bf1
 let other = "cpu";
 /** @type {Differences | null} */
 let apart = null;
-let isComparing = false;
+/** @type {Work | null} */
+let comparison = null;
 let trouble = "";
 
 /** @param {App} app */
 export function contrasting(app) {
   if (isSaved) return;
   addTab({ name: "differences", title: "Differences", show: () => differences(app) });
-  app.onReplace.push(() => (apart = null));
+  app.onReplace.push(() => {
+    apart = null;
+    comparison?.stop();
+  });
   runs.onChange.push(() => {
     if (runs.last?.differences && !runs.isRunning) {
       const found = runs.last.differences;
@@ -49,16 +54,17 @@ function showDifferences(app, found) {
  * @param {string | number} what
  */
 async function compareRun(app, what) {
-  if (!runs.last || isComparing) return;
-  isComparing = true;
+  if (!runs.last || comparison) return;
+  const work = (comparison = new Work(app.scene, "compare"));
   trouble = "";
   refreshDesk("differences");
   try {
-    showDifferences(app, await post(`compare/${tab}`, { run: runs.last.number, with: what }));
+    const found = await work.post({ run: runs.last.number, with: what });
+    if (!work.isStopped) showDifferences(app, found);
   } catch (error) {
-    trouble = /** @type {Error} */ (error).message;
+    if (!work.isStopped) trouble = /** @type {Error} */ (error).message;
   } finally {
-    isComparing = false;
+    comparison = null;
     refreshDesk("differences");
   }
 }
@@ -75,7 +81,7 @@ function differences(app) {
     changedRuns();
   } }, isKept ? `Forget run ${runs.base}` : "Keep this run");
   const controls = make("div", { class: "row controls" }, make("label", {}, "the last run, on the reference, against ", select),
-    make("button", { class: "primary", disabled: !last || isComparing, onclick: () => compareRun(app, other) }, isComparing ? "Comparing …" : "Compare"), keep,
+    make("button", { class: "primary", disabled: !last || comparison !== null, onclick: () => compareRun(app, other) }, comparison ? "Comparing …" : "Compare"), stopButton(comparison), keep,
     make("span", { class: "faint" }, isKept ? `every run is compared with run ${runs.base}` : "keep a run to compare it with those on other inputs"));
   if (trouble) return [controls, make("p", { class: "bad" }, trouble)];
   if (!last) return [controls, make("p", { class: "faint" }, "Run the model first, in the panel of the model.")];

@@ -1,8 +1,8 @@
 // Files dropped onto the page: models open, others become inputs.
 // @ts-check
 import { announce, byId } from "./elements.js";
-import { sendFile } from "./inputs.js";
-import { changedRuns, runs, tab } from "./runs.js";
+import { sendFile, sendTokeniser } from "./inputs.js";
+import { runs, tab } from "./runs.js";
 import { isSaved, post } from "./transport.js";
 
 /** @typedef {import("./app.js").App} App */
@@ -39,11 +39,8 @@ export function dropping(app) {
  */
 async function receive(app, files) {
   try {
-    if (files.length === 1 && /^tokenizer.*\.json$/i.test(files[0].name)) {
-      runs.tokeniser = (await post(`tokeniser/${tab}`, await files[0].arrayBuffer())).text;
-      announce(`tokeniser: ${runs.tokeniser}`);
-      changedRuns();
-    } else if (files.every((file) => INPUTS.test(file.name))) await give(app, files);
+    if (app.isRunnable && files.length === 1 && /^tokenizer.*\.json$/i.test(files[0].name)) await sendTokeniser(app, files[0]);
+    else if (app.isRunnable && files.every((file) => INPUTS.test(file.name))) await give(app, files);
     else await open(files);
   } catch (error) {
     announce(/** @type {Error} */ (error).message, true);
@@ -60,7 +57,7 @@ async function give(app, files) {
   const free = names.map((/** @type {string} */ _, /** @type {number} */ index) => index).filter((/** @type {number} */ index) => !(index in runs.notes));
   for (const file of files) {
     const named = names.indexOf(file.name.replace(/\.[^.]+$/, "")), index = named >= 0 ? named : free.shift() ?? 0;
-    await sendFile(index, file);
+    await sendFile(app, index, file);
     if (index in runs.notes) announce(`${names[index]} is ${runs.notes[index]}`);
   }
 }
@@ -72,7 +69,7 @@ async function give(app, files) {
 async function open(files) {
   const batch = `${tab}-${Date.now().toString(36)}`;
   announce(`opening ${files[0].name} …`);
-  for (const file of files) await post(`open/${batch}/${encodeURIComponent(file.name)}`, await file.arrayBuffer(), undefined, "");
-  const { number } = await post(`open/${batch}`, {}, undefined, "");
+  for (const file of files) await post(`open/${batch}/${encodeURIComponent(file.name)}`, await file.arrayBuffer());
+  const { number } = await post(`open/${batch}`, {});
   location.href = location.pathname.replace(/^(\/[^/]+\/).*$/, `$1${number}/`);
 }

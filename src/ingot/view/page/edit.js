@@ -16,9 +16,9 @@ export function editing(app) {
   const button = byId("edit");
   button.hidden = isSaved || !app.scene.model.editable;
   button.addEventListener("click", async () => {
+    listed = listed || (await get("edits"));
     isEditing = !isEditing;
     document.body.classList.toggle("editing", isEditing);
-    if (isEditing && !listed) listed = await get("edits", "");
     app.select(app.selection);
   });
   addEventListener("keydown", (event) => {
@@ -48,7 +48,7 @@ export function editing(app) {
  */
 async function change(app, path, body, names = [], errors) {
   try {
-    const answer = await post(path, body, undefined, "");
+    const answer = await post(path, body);
     if (answer.refused) throw new Error(answer.refused);
     listed = answer;
     await showNewest(app, names);
@@ -73,7 +73,7 @@ function programPart() {
   const path = make("input", { type: "text", value: listed.target, size: 30, "data-field": "target" }), said = make("p", { class: "faint saved" });
   const save = make("button", { class: "primary", onclick: async () => {
     try {
-      const written = await post("save", { path: path.value }, undefined, "");
+      const written = await post("save", { path: path.value });
       if (written.refused) throw new Error(written.refused);
       said.className = "faint saved";
       said.textContent = `wrote ${written.path}, ${written.bytes.toLocaleString("en")} B`;
@@ -87,9 +87,9 @@ function programPart() {
     await navigator.clipboard.writeText(listed.python);
     announce("copied");
   } }, "Copy");
-  const arrays = address("edits.npz");
+  const arrays = listed.arrays.length ? make("a", { href: address("edits.npz"), download: "edits.npz" }, "edits.npz") : null;
   return [
     make("h2", {}, "Save as a new file"), make("div", { class: "row" }, path, save), said,
-    make("h2", {}, "The same in Python"), make("div", { class: "row" }, copy, listed.arrays.length && arrays ? make("a", { href: "data/file/edits.npz", download: "edits.npz" }, "edits.npz") : null), text,
+    make("h2", {}, "The same in Python"), make("div", { class: "row" }, copy, arrays), text,
   ];
 }

@@ -1,7 +1,6 @@
 // Forms that edit what is selected: each field is one edit, made with Enter or its button.
 // @ts-check
 import { byId, make } from "./elements.js";
-import { get } from "./transport.js";
 
 /**
  * @typedef {import("./app.js").App} App
@@ -22,16 +21,16 @@ import { get } from "./transport.js";
 export async function formOf(app, selection, send, upload, passes) {
   if (selection.kind === "model") return modelForm(send, passes);
   await suggest(app);
-  if (selection.kind === "value") return valueForm(await get(`value form/${selection.value}`), send);
+  if (selection.kind === "value") return valueForm(await app.scene.get(`value form/${selection.value}`), send);
   const item = selection.instance.level.items[selection.item];
   if (item.kind === "group") return groupForm(app, selection, send);
-  const form = await get(`leaf form/${item.number}`);
+  const form = await app.scene.get(`leaf form/${item.number}`);
   if (form.kind === "node") return nodeForm(item.number, form, send, upload);
   return [...(form.type === null ? [] : [field("type", "Type", form.type, (type) => send({ kind: "set type", name: form.name, type }))]), ...valueForm(form, send)];
 }
 
 /**
- * A field with a label; Enter, or another field, makes the edit if the text has changed.
+ * A field with a label; Enter makes the edit if the text has changed, Escape puts the old text back.
  * @param {string} name
  * @param {string} label
  * @param {string} text
@@ -142,6 +141,6 @@ let suggested = null;
 async function suggest(app) {
   if (suggested === app.scene.prefix) return;
   suggested = app.scene.prefix;
-  const { values, operators } = await get("suggestions");
+  const { values, operators } = await app.scene.get("suggestions");
   for (const [id, names] of [["values", values], ["operators", operators]]) byId(id).replaceChildren(...names.map((/** @type {string} */ name) => make("option", { value: name })));
 }

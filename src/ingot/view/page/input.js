@@ -15,6 +15,11 @@ const KEYS = [
 /** @type {App} whose picture keys and buttons act on */
 let active;
 
+/** The picture that keys and buttons act on, and whose selection the panel shows. */
+export function activeApp() {
+  return active;
+}
+
 /**
  * Let keys and buttons act on a picture.
  * @param {App} app
@@ -76,6 +81,7 @@ function pointing(app) {
   const canvas = app.canvas;
   let isDown = false, moved = 0, lastX = 0, lastY = 0;
   canvas.addEventListener("pointerdown", (event) => {
+    activate(app);
     isDown = true;
     moved = 0;
     [lastX, lastY] = [event.offsetX, event.offsetY];
@@ -126,7 +132,7 @@ function keyed(app, event) {
     event.preventDefault();
     return;
   }
-  const selection = app.selection, middle = [(app.width || 0) / 2, (app.height || 0) / 2];
+  const selection = app.selection, middle = [app.width / 2, app.height / 2];
   /** @type {Record<string, () => void>} */
   const actions = {
     "/": () => byId("search").focus(),
@@ -144,10 +150,10 @@ function keyed(app, event) {
     e: () => app.openAll(),
     c: () => app.closeAll(),
     Escape: () => app.select({ kind: "model" }),
-    d: () => byId("theme").click(),
-    m: () => byId("edit").click(),
-    r: () => byId("run").click(),
-    t: () => byId("profile").click(),
+    d: () => press("theme"),
+    m: () => press("edit"),
+    r: () => press("run"),
+    t: () => press("profile"),
     p: () => document.body.classList.toggle("no-panel"),
     "?": () => help(),
   };
@@ -156,6 +162,15 @@ function keyed(app, event) {
   if (!action || (event.key === "Enter" && isButton)) return;
   event.preventDefault();
   action();
+}
+
+/**
+ * Do what a button does, if it is there.
+ * @param {string} id
+ */
+function press(id) {
+  const button = byId(id);
+  if (!button.hidden) button.click();
 }
 
 function help() {

@@ -1,10 +1,10 @@
 // The part of the panel that runs the model: inputs from files, a camera or text, their sizes, and sliders.
 // @ts-check
 import { takePicture } from "./camera.js";
+import { openDesk } from "./desk.js";
 import { announce, make } from "./elements.js";
 import { playing } from "./play.js";
 import { changedRuns, runModel, runs, stopRun, tab } from "./runs.js";
-import { isSaved, post } from "./transport.js";
 
 /**
  * @typedef {import("./app.js").App} App
@@ -20,17 +20,20 @@ let typed = "";
  * @returns {Node[]}
  */
 export function runPanel(app) {
-  if (isSaved) return [];
+  if (!app.isRunnable) return [];
   const { summary } = app.scene.model, place = make("div", { class: "run" });
-  const fill = () => place.isConnected || !place.firstChild ? place.replaceChildren(...form(app, summary)) : undefined;
-  fill();
-  refreshers.set("run", fill);
+  fillForm = () => place.replaceChildren(...form(app, summary));
+  fillForm();
   return [make("h2", {}, "Run it"), place];
 }
 
-/** @type {Map<string, () => void>} parts of the panel that show what runs are given, the newest of each */
-const refreshers = new Map();
-runs.onChange.push(() => refreshers.forEach((refresh) => refresh()));
+/** Fills the form that was shown last. */
+let fillForm = () => {};
+
+/** Show in the form what runs are given now. */
+export function refreshForm() {
+  fillForm();
+}
 
 /**
  * @param {App} app
@@ -43,14 +46,14 @@ function form(app, summary) {
     return make("label", {}, `${name} `, input);
   });
   const seed = make("input", { type: "number", class: "short", min: 0, value: runs.settings.seed, oninput: () => (runs.settings.seed = Math.max(0, Math.round(Number(seed.value)) || 0)) });
-  const button = make("button", { class: "primary", onclick: () => runModel(app) }, "Run"), stop = make("button", { onclick: stopRun, disabled: !runs.isRunning }, "Stop");
+  const button = make("button", { class: "primary", onclick: () => runModel(app) }, "Run"), stop = make("button", { onclick: () => stopRun(app), disabled: !runs.isRunning }, "Stop");
   return [
     ...summary.inputs.map((/** @type {string[]} */ port, /** @type {number} */ index) => inputRow(app, port, index)),
     ...(takesText(summary) ? [textRow(app)] : []),
     make("div", { class: "row" }, ...sizes, make("label", { title: "of random inputs" }, "seed ", seed)),
     make("div", { class: "row" }, button, stop, ...playing(app)),
     make("div", { class: "state" }, ...outcome(app)),
-    labelRow(),
+    labelRow(app),
   ];
 }
 
@@ -60,16 +63,16 @@ function form(app, summary) {
  * @param {number} index
  */
 function inputRow(app, [name, type], index) {
-  const picker = make("input", { type: "file", hidden: true, onchange: () => picker.files[0] && sendFile(index, picker.files[0]) });
+  const picker = make("input", { type: "file", hidden: true, onchange: () => picker.files[0] && sendFile(app, index, picker.files[0]) });
   const change = runs.changes[index], slider = make("div", { class: "slider" });
   const show = () => slider.replaceChildren(...(runs.changes[index] ? sliderPart(app, index, type) : []));
   if (change) show();
   const single = /\[(1?)\]$/.exec(type);
-  const value = single ? make("input", { type: "text", size: 8, placeholder: "value", onchange: () => value.value.trim() && sendFile(index, new File([single[1] ? `[${value.value}]` : value.value], "value.json")) }) : null;
+  const value = single ? make("input", { type: "text", size: 8, placeholder: "value", onchange: () => value.value.trim() && sendFile(app, index, new File([single[1] ? `[${value.value}]` : value.value], "value.json")) }) : null;
   const tools = make("div", { class: "row tools" }, value,
     make("button", { onclick: () => picker.click(), title: ".npy .npz .json .pb, an image, a .wav sound" }, "File …"),
-    looksLikeImage(type) ? make("button", { onclick: () => camera(index), title: "a frame of the camera" }, "Camera") : null,
-    make("button", { disabled: !(index in runs.notes), onclick: () => sendFile(index, null) }, "Random"),
+    looksLikeImage(type) ? make("button", { onclick: () => camera(app, index), title: "a frame of the camera" }, "Camera") : null,
+    make("button", { disabled: !(index in runs.notes), onclick: () => sendFile(app, index, null) }, "Random"),
     make("button", { class: change ? "on" : "", title: "change it, and see what moves", onclick: async () => {
       if (runs.changes[index]) {
         delete runs.changes[index];
@@ -133,10 +136,7 @@ function moveSoon(app) {
     isMoving = true;
     try {
       if (runs.base === null) {
-        const changes = runs.changes;
-        runs.changes = {};
-        const before = await runModel(app);
-        runs.changes = changes;
+        const before = await runModel(app, {});
         if (!before) return;
         runs.base = before.number;
       }
@@ -154,22 +154,34 @@ function takesText(summary) {
 
 /** @param {App} app */
 function textRow(app) {
-  const picker = make("input", { type: "file", hidden: true, accept: ".json", onchange: async () => {
-    if (!picker.files[0]) return;
-    await attempt(async () => {
-      runs.tokeniser = (await post(`tokeniser/${tab}`, await picker.files[0].arrayBuffer())).text;
-      if (typed) await speak();
-    });
-  } });
-  const speak = () => attempt(async () => Object.assign(runs.notes, (await post(`text/${tab}`, { text: typed })).notes));
-  const area = make("textarea", { rows: 2, placeholder: "text, by way of a tokenizer.json", value: typed, oninput: () => (typed = area.value), onchange: () => runs.tokeniser && speak() });
+  const picker = make("input", { type: "file", hidden: true, accept: ".json", onchange: () => picker.files[0] && sendTokeniser(app, picker.files[0]) });
+  const speak = () => sendText(app), area = make("textarea", { rows: 2, placeholder: "text, by way of a tokenizer.json", value: typed, oninput: () => (typed = area.value), onchange: () => runs.tokeniser && speak() });
   return make("div", { class: "port text" }, area, make("div", { class: "row tools" }, make("button", { onclick: () => picker.click() }, "Tokeniser …"),
     make("button", { disabled: !runs.tokeniser, onclick: speak }, "Use the text"), make("span", { class: "faint" }, runs.tokeniser), picker));
 }
 
-function labelRow() {
+/**
+ * Send the tokeniser of a model, and the text by way of it if there is one.
+ * @param {App} app
+ * @param {File} file
+ */
+export async function sendTokeniser(app, file) {
+  await attempt(async () => {
+    runs.tokeniser = (await app.scene.post(`tokeniser/${tab}`, await file.arrayBuffer())).text;
+    announce(`tokeniser: ${runs.tokeniser}`);
+  });
+  if (runs.tokeniser && typed) await sendText(app);
+}
+
+/** @param {App} app */
+function sendText(app) {
+  return attempt(async () => Object.assign(runs.notes, (await app.scene.post(`text/${tab}`, { text: typed })).notes));
+}
+
+/** @param {App} app */
+function labelRow(app) {
   const picker = make("input", { type: "file", hidden: true, accept: ".txt,.json", onchange: () => picker.files[0] && attempt(async () => {
-    runs.labels = (await post(`labels/${tab}`, await picker.files[0].arrayBuffer())).count;
+    runs.labels = (await app.scene.post(`labels/${tab}`, await picker.files[0].arrayBuffer())).count;
   }) });
   return make("div", { class: "row" }, make("button", { class: "link", onclick: () => picker.click(), title: "names of classes: one on each line, or JSON" }, "Labels …"),
     make("span", { class: "faint" }, runs.labels ? `${runs.labels} names of classes` : "for the scores of classes"), picker);
@@ -177,14 +189,15 @@ function labelRow() {
 
 /**
  * Send a file for an input, or have it random again.
+ * @param {App} app
  * @param {number} index
  * @param {File | null} file
  */
-export async function sendFile(index, file) {
+export async function sendFile(app, index, file) {
   await attempt(async () => {
     const isSound = file && /\.wav$/i.test(file.name), hertz = isSound ? await askRate() : 0;
     const name = file ? encodeURIComponent(file.name.split("/").join("_")) : "npy";
-    const answer = await post(`feed/${tab}/${index}/${hertz}/${name}`, file ? await file.arrayBuffer() : new ArrayBuffer(0));
+    const answer = await app.scene.post(`feed/${tab}/${index}/${hertz}/${name}`, file ? await file.arrayBuffer() : new ArrayBuffer(0));
     if (file) runs.notes[index] = answer.text;
     else delete runs.notes[index];
   });
@@ -207,11 +220,14 @@ function askRate() {
   });
 }
 
-/** @param {number} index */
-async function camera(index) {
+/**
+ * @param {App} app
+ * @param {number} index
+ */
+async function camera(app, index) {
   await attempt(async () => {
     const file = await takePicture();
-    if (file) await sendFile(index, file);
+    if (file) await sendFile(app, index, file);
   });
 }
 
@@ -235,7 +251,8 @@ function outcome(app) {
   const last = runs.last;
   if (!last) return [];
   const assumed = last.assumed.length ? `; ${last.assumed.join(", ")} assumed to be 1` : "";
-  const parts = [make("p", { class: "faint" }, `ran in ${last.seconds.toPrecision(3)} s${assumed}. Lines show the least and greatest element.`)];
+  const compare = make("button", { class: "link", title: "with compiled kernels, with fewer bits, or with a run on other inputs", onclick: () => openDesk(app, "differences") }, "Compare it …");
+  const parts = [make("p", { class: "faint" }, `ran in ${last.seconds.toPrecision(3)} s${assumed}. Lines show the least and greatest element. `, compare)];
   if (last.faults.length) {
     const show = last.first === null ? null : make("button", { class: "link", onclick: () => app.reveal(last.first ?? 0) }, "show the first");
     parts.push(make("p", { class: "bad" }, `NaN or infinity in ${last.faults.length} values, red in the picture. `, show));

@@ -9,28 +9,21 @@ import { linking } from "./links.js";
 import { mapping } from "./map.js";
 import { showing } from "./panel.js";
 import { explaining, markProblems } from "./problems.js";
-import { Scene } from "./scene.js";
+import { newestScene } from "./scene.js";
 import { searching } from "./search.js";
 import { resuming, tooling } from "./tooling.js";
-import { get, within } from "./transport.js";
 
 async function start() {
-  const model = await get("model");
+  const scene = await newestScene(), { model } = scene;
   document.title = `${model.title} · ingot`;
   byId("name").textContent = model.title;
   byId("facts").textContent = model.facts;
-  const prefix = model.version ? `at/${model.version}/` : "";
-  within(prefix);
-  const scene = new Scene(model, prefix);
   const app = new App(scene, byId("graph"));
   /** @type {any} */ (window).ingot = app;
   listening(app);
-  app.onFrame.push(once(() => {
-    performance.mark("first picture");
-    document.body.dataset.drawn = "true";
-  }));
   mapping(app);
-  searching(app);
+  await firstFrame(app); // nothing else is asked for, or laid out, before the picture is there
+  searching();
   editing(app);
   explaining(app);
   await comparing(app);
@@ -44,13 +37,21 @@ async function start() {
   await resuming(app);
 }
 
-/** @param {() => void} action */
-function once(action) {
-  let isDone = false;
-  return () => {
-    if (!isDone) action();
-    isDone = true;
-  };
+/**
+ * Resolves when the first picture was drawn.
+ * @param {App} app
+ * @returns {Promise<void>}
+ */
+function firstFrame(app) {
+  return new Promise((resolve) => {
+    const drawn = () => {
+      app.onFrame.splice(app.onFrame.indexOf(drawn), 1);
+      performance.mark("first picture");
+      document.body.dataset.drawn = "true";
+      resolve();
+    };
+    app.onFrame.push(drawn);
+  });
 }
 
 start().catch((error) => {

@@ -36,14 +36,14 @@ export function mapping(app) {
     boxes(app.root, 0, 0, 0);
     context.strokeStyle = "#1f6feb";
     context.lineWidth = 1.5 * ratio;
-    const w = (app.width || 0) / camera.scale, h = (app.height || 0) / camera.scale;
+    const w = app.width / camera.scale, h = app.height / camera.scale;
     const left = Math.max(1, ox + camera.x * scale), top = Math.max(1, oy + camera.y * scale);
     const right = Math.min(canvas.width - 1, ox + (camera.x + w) * scale), bottom = Math.min(canvas.height - 1, oy + (camera.y + h) * scale);
     if (right > left && bottom > top) context.strokeRect(left, top, right - left, bottom - top);
   });
   const go = (/** @type {PointerEvent} */ event) => {
     const x = (event.offsetX * ratio - ox) / scale, y = (event.offsetY * ratio - oy) / scale;
-    app.move({ scale: app.camera.scale, x: x - (app.width || 0) / 2 / app.camera.scale, y: y - (app.height || 0) / 2 / app.camera.scale }, false);
+    app.move({ scale: app.camera.scale, x: x - app.width / 2 / app.camera.scale, y: y - app.height / 2 / app.camera.scale }, false);
   };
   canvas.addEventListener("pointerdown", (/** @type {PointerEvent} */ event) => {
     canvas.setPointerCapture(event.pointerId);

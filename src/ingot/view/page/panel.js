@@ -1,10 +1,11 @@
 // The panel: what is known of the model, of a group, of a node, of a value or of a weight.
 // @ts-check
 import { byId, make } from "./elements.js";
+import { activeApp } from "./input.js";
 import { runPanel } from "./inputs.js";
 import { heatMap, histogram } from "./pictures.js";
 import { costPart } from "./profile.js";
-import { address, get, isSaved } from "./transport.js";
+import { isSaved } from "./transport.js";
 import { valuePanel } from "./values.js";
 
 /**
@@ -12,16 +13,18 @@ import { valuePanel } from "./values.js";
  * @typedef {import("./scene.js").Item} Item
  */
 
+/** How often the panel was filled: of two pictures, it shows what was selected last. */
+let filled = 0;
+
 /**
- * Show what is selected, from now on; what is selected already, unless it is another picture's turn.
+ * Show what is selected in a picture, whenever it is the one that is acted on.
  * @param {App} app
- * @param {boolean} [isLater]
  */
-export function showing(app, isLater = false) {
+export function showing(app) {
   const panel = byId("panel");
-  let turn = 0;
   const show = async () => {
-    const mine = ++turn, selection = app.selection;
+    if (app !== activeApp()) return;
+    const mine = ++filled, selection = app.selection;
     /** @type {Node[]} */
     let parts;
     try {
@@ -35,22 +38,23 @@ export function showing(app, isLater = false) {
     } catch (error) {
       parts = [make("p", { class: "bad" }, /** @type {Error} */ (error).message)];
     }
-    if (mine === turn) {
+    if (mine === filled) {
       panel.replaceChildren(...parts);
       panel.scrollTop = 0;
     }
   };
   app.onSelect.push(show);
-  if (!isLater) show();
+  show();
 }
 
 /** @param {App} app */
 function modelPart(app) {
   const { summary, title } = app.scene.model;
   const problems = make("div", {}, make("p", { class: "faint" }, "checking …"));
-  get("check").then((found) => problems.replaceChildren(...problemList(app, found))).catch((error) => problems.replaceChildren(make("p", { class: "faint" }, error.message)));
+  app.scene.get("check").then((found) => problems.replaceChildren(...problemList(app, found))).catch((error) => problems.replaceChildren(make("p", { class: "faint" }, error.message)));
   const facts = table(summary.facts);
-  app.scene.typed.then(() => get("amounts")).then((rows) => facts.append(...table(rows).childNodes)).catch(() => {}); // shapes do not tell them
+  const { scene } = app;
+  scene.typed.then(() => scene.get("amounts")).then((rows) => facts.append(...table(rows).childNodes)).catch(() => {}); // shapes do not tell them
   return [
     make("h1", {}, title),
     summary.doc ? make("p", { class: "faint" }, summary.doc) : make("span"),
@@ -131,7 +135,7 @@ function valueLink(app, value) {
  * @param {Item} item
  */
 async function leafPart(app, item) {
-  const node = await get(`node/${item.number}`);
+  const node = await app.scene.get(`node/${item.number}`);
   const family = item.family ? app.scene.model.families[item.family] : null;
   const tag = family ? make("span", { class: "tag" }, family.name) : null;
   if (tag && family) tag.style.background = family[app.drawing.theme.is_dark ? "dark" : "light"];
@@ -149,7 +153,7 @@ async function leafPart(app, item) {
     if (list.length) parts.push(make("h2", {}, title), ...list.map((/** @type {any} */ port) => portPart(app, item.number, port)));
   if (node.more) parts.push(make("p", { class: "faint" }, `and ${node.more.toLocaleString()} more inputs or outputs`));
   parts.push(...valuePanel(app, node.outputs.map((/** @type {any} */ port) => port.value)));
-  if (item.kind === "node") parts.push(...costPart(app, item), ...fatePart(item.number));
+  if (item.kind === "node") parts.push(...costPart(app, item), ...fatePart(app, item.number));
   if (node.documentation) parts.push(make("h2", {}, "What it computes"), make("p", {}, node.documentation));
   if (node.doc_string) parts.push(make("h2", {}, "Notes of the model"), make("p", {}, node.doc_string));
   if (node.metadata.length) parts.push(make("h2", {}, "Metadata"), table(node.metadata));
@@ -162,13 +166,13 @@ async function leafPart(app, item) {
  * @param {any} port
  */
 function portPart(app, leaf, port) {
-  const box = make("div", { class: "port" }, make("span", { class: "faint" }, `${port.formal}  `));
+  const { scene } = app, box = make("div", { class: "port" }, make("span", { class: "faint" }, `${port.formal}  `));
   if (port.weight !== null) {
     const inside = make("div");
     const button = make("button", { class: "link", onclick: async () => {
       if (inside.firstChild) return inside.replaceChildren();
       try {
-        inside.replaceChildren(...weightPart(await get(`weight/${leaf}/${port.weight}`), `npy/${leaf}/${port.weight}`));
+        inside.replaceChildren(...weightPart(await scene.get(`weight/${leaf}/${port.weight}`), scene.address(`npy/${leaf}/${port.weight}`)));
       } catch (error) {
         inside.replaceChildren(make("p", { class: "bad" }, /** @type {Error} */ (error).message));
       }
@@ -185,14 +189,13 @@ function portPart(app, leaf, port) {
 
 /**
  * @param {any} weight
- * @param {string} path
+ * @param {string | null} file  the address of its elements
  */
-function weightPart(weight, path) {
+function weightPart(weight, file) {
   const parts = [table(weight.facts)];
   if (weight.histogram) parts.push(histogram(weight.histogram, weight.low, weight.high));
   if (weight.colours) parts.push(heatMap(weight.colours));
   if (weight.picture) parts.push(heatMap(weight.picture));
-  const file = address(path);
   if (file) parts.push(make("a", { href: file, download: weight.file }, "download .npy"));
   return parts;
 }
@@ -202,7 +205,7 @@ function weightPart(weight, path) {
  * @param {number} value
  */
 async function valuePart(app, value) {
-  const found = await get(`value/${value}`);
+  const found = await app.scene.get(`value/${value}`);
   const link = (/** @type {[number, string]} */ [leaf, title]) => make("div", { class: "port" }, make("button", { class: "link", onclick: () => app.reveal(leaf) }, title));
   const readers = found.readers.map(link), producer = found.producers.map(link);
   return [make("h1", {}, found.name), make("p", { class: "faint" }, found.type), make("h2", {}, "Computed by"), ...producer, make("h2", {}, `Read by ${readers.length}`), ...readers, ...valuePanel(app, [value])];
@@ -210,14 +213,16 @@ async function valuePart(app, value) {
 
 /**
  * Who runs a node, asked for by a button: the model is compiled for it.
+ * @param {App} app
  * @param {number} leaf
  */
-function fatePart(leaf) {
-  if (isSaved) return [];
+function fatePart(app, leaf) {
+  const { scene } = app;
+  if (isSaved || scene.model.compared) return [];
   const place = make("div", {}, make("button", { onclick: async () => {
     place.replaceChildren(make("p", { class: "faint" }, "compiling …"));
     try {
-      const fate = await get(`explain/${leaf}`);
+      const fate = await scene.get(`explain/${leaf}`);
       place.replaceChildren(...fate.lines.map((/** @type {string} */ line) => make("p", {}, line)));
     } catch (error) {
       place.replaceChildren(make("p", { class: "bad" }, /** @type {Error} */ (error).message));

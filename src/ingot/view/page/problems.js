@@ -2,7 +2,6 @@
 // @ts-check
 import { make } from "./elements.js";
 import { marksFor } from "./marks.js";
-import { get } from "./transport.js";
 
 /** @typedef {import("./app.js").App} App */
 
@@ -26,7 +25,7 @@ export function explaining(app) {
  * @returns {Promise<{message: string, leaf: number | null, severity: string, hint: string | null}[]>}
  */
 export async function markProblems(app) {
-  const scene = app.scene, problems = await get("check", scene.prefix);
+  const scene = app.scene, problems = await scene.get("check");
   /** @type {Map<number, string>} */
   const leaves = new Map();
   scene.problems.clear();

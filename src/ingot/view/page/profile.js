@@ -8,7 +8,8 @@ import { roofline } from "./roofline.js";
 import { options, tab } from "./runs.js";
 import { showStep } from "./steps.js";
 import { timeline } from "./timeline.js";
-import { get, isSaved, post } from "./transport.js";
+import { has, isSaved } from "./transport.js";
+import { Work, stopButton } from "./work.js";
 
 /**
  * @typedef {import("./app.js").App} App
@@ -22,7 +23,8 @@ const MEASURES = /** @type {const} */ ([["time", 0, secondsText], ["bytes", 1, (
 
 /** @type {Profile | null} */
 let profile = null;
-let isMeasuring = false;
+/** @type {Work | null} */
+let measurement = null;
 let complaint = "";
 const wish = { threads: "", precision: "", seconds: 1 };
 let ranked = "kernels";
@@ -36,37 +38,53 @@ export function profiling(app) {
 }
 
 /**
- * Show what was measured before: in a saved page, or before this one was loaded again.
+ * Show what was measured before: in a saved page, or before this one was loaded again. What is being measured is waited for.
  * @param {App} app
- * @param {boolean} isOpen
+ * @param {{profiled: boolean, works: string[]} | null} state  of this tab
  */
-export async function resumeProfile(app, isOpen) {
-  profile = await get("profile");
+export async function resumeProfile(app, state) {
+  const { scene } = app;
+  if (state?.works.includes("profile") && !measurement) {
+    const work = (measurement = new Work(scene, "profile"));
+    openDesk(app, "costs");
+    do {
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      state = await scene.get(`state/${tab}`);
+    } while (state?.works.includes("profile") && !work.isStopped);
+    measurement = null;
+    refreshAll();
+  }
+  if (app.scene !== scene || !(state?.profiled || has("profile"))) return;
+  profile = await scene.get("profile");
   colourBy(app, 0);
-  if (isOpen) openDesk(app, "costs");
+  if (isSaved) openDesk(app, "costs");
 }
 
-/** Forget what was measured: another version of the model is shown. */
+/** Forget what was measured, and stop measuring: another version of the model is shown. */
 export function forgetProfile() {
   profile = null;
+  measurement?.stop();
   refreshAll();
 }
 
 /** @param {App} app */
 async function measureModel(app) {
-  if (isMeasuring) return;
-  isMeasuring = true;
+  if (measurement) return;
+  const work = (measurement = new Work(app.scene, "profile"));
   complaint = "";
   refreshAll();
   try {
     const threads = Number(wish.threads) || null;
-    profile = await post(`profile/${tab}`, { ...options(), threads, precision: wish.precision || null, seconds: wish.seconds });
+    const found = await work.post({ ...options(), threads, precision: wish.precision || null, seconds: wish.seconds });
+    if (work.isStopped) return;
+    profile = found;
     colourBy(app, 0);
   } catch (error) {
+    if (work.isStopped) return;
     complaint = /** @type {Error} */ (error).message;
     announce(complaint, true);
   } finally {
-    isMeasuring = false;
+    measurement = null;
     refreshAll();
     app.select(app.selection);
   }
@@ -111,7 +129,7 @@ function bar(app) {
 function measuring(app) {
   const threads = make("input", { type: "number", class: "short", min: 1, placeholder: "all", value: wish.threads, oninput: () => (wish.threads = threads.value) });
   const precisions = make("select", { onchange: () => (wish.precision = precisions.value) }, ...["", "bf16", "fp16", "int8-dynamic"].map((name) => make("option", { value: name, selected: name === wish.precision }, name || "as it is")));
-  return [make("button", { class: "primary", disabled: isMeasuring, onclick: () => measureModel(app) }, isMeasuring ? "Measuring …" : "Measure"), make("label", {}, "threads ", threads), make("label", {}, "precision ", precisions)];
+  return [make("button", { class: "primary", disabled: measurement !== null, onclick: () => measureModel(app) }, measurement ? "Measuring …" : "Measure"), stopButton(measurement), make("label", {}, "threads ", threads), make("label", {}, "precision ", precisions)];
 }
 
 /** @param {Profile} found */
@@ -126,8 +144,8 @@ function summary(found) {
  * @returns {Node[]}
  */
 function unmeasured(app) {
-  const text = isMeasuring ? "compiling and measuring …" : complaint || "The model is compiled and run on the inputs of “Run it”; each kernel is measured by itself.";
-  return [bar(app), make("p", { class: complaint && !isMeasuring ? "bad" : "faint" }, text)];
+  const text = measurement ? "compiling and measuring …" : complaint || "The model is compiled and run on the inputs of “Run it”; each kernel is measured by itself.";
+  return [bar(app), make("p", { class: complaint && !measurement ? "bad" : "faint" }, text)];
 }
 
 /**

@@ -2,9 +2,8 @@
 // @ts-check
 import { byId } from "./elements.js";
 import { markProblems } from "./problems.js";
-import { advance, origin, reflow } from "./reflow.js";
-import { Scene } from "./scene.js";
-import { get, within } from "./transport.js";
+import { advance, reflow } from "./reflow.js";
+import { newestScene } from "./scene.js";
 
 /**
  * @typedef {import("./app.js").App} App
@@ -19,18 +18,15 @@ import { get, within } from "./transport.js";
 export async function showNewest(app, names = []) {
   const paths = openPaths(app.root);
   const anchor = await anchorOf(app);
-  const model = await get("model", "");
-  const prefix = model.version ? `at/${model.version}/` : "";
-  within(prefix);
-  const scene = new Scene(model, prefix);
+  const scene = await newestScene();
   app.replace(scene);
-  byId("facts").textContent = model.facts;
+  byId("facts").textContent = scene.model.facts;
   await reopen(app, app.root, paths);
   reflow(app.root);
   advance(app.root, 1);
   const selected = await find(app, [...names, ...(anchor ? [anchor.name] : [])]);
   if (selected && anchor) {
-    const { x, y } = place(app, selected.instance, selected.item);
+    const { x, y } = app.corner(selected.instance, selected.item, "now");
     app.camera.x += x - anchor.x;
     app.camera.y += y - anchor.y;
   }
@@ -94,18 +90,7 @@ async function anchorOf(app) {
   const item = selection.instance.level.items[selection.item];
   if (item.number < 0) return null;
   const { names } = await app.scene.index();
-  return { name: names[item.number], ...place(app, selection.instance, selection.item) };
-}
-
-/**
- * The middle of the upper edge of an item.
- * @param {App} app
- * @param {Instance} instance
- * @param {number} item
- */
-function place(app, instance, item) {
-  const { x, y } = origin(instance, "now"), geometry = instance.now;
-  return { x: x + geometry.lefts[item] + geometry.widths[item] / 2, y: y + geometry.tops[item] };
+  return { name: names[item.number], ...app.corner(selection.instance, selection.item, "now") };
 }
 
 /**

@@ -1,7 +1,7 @@
 // Runs of the model: what they are given, the last one, and who is told of it.
 // @ts-check
 import { announce } from "./elements.js";
-import { get, isSaved, post } from "./transport.js";
+import { isSaved } from "./transport.js";
 
 /**
  * @typedef {import("./app.js").App} App
@@ -52,20 +52,21 @@ export function options() {
 }
 
 /**
- * Run the model; a run that is under way ends.
+ * Run the model, and show the run; one that is under way ends. Null if it fails, or is overtaken by another.
  * @param {App} app
+ * @param {Record<string, Change>} [changes]  of inputs
  * @returns {Promise<Run | null>}
  */
-export async function runModel(app) {
+export async function runModel(app, changes = runs.changes) {
   if (isSaved) return null;
   runs.isRunning = true;
   runs.problem = "";
   const mine = (sequence += 1);
   changedRuns();
   try {
-    const isChanged = Object.keys(runs.changes).length > 0;
-    const done = await post(`run/${tab}`, { ...options(), changes: runs.changes, base: isChanged || runs.base !== null ? runs.base : null });
-    if (mine === sequence) take(app, done);
+    const done = await app.scene.post(`run/${tab}`, { ...options(), changes, base: runs.base });
+    if (mine !== sequence) return null;
+    take(app, done);
     return done;
   } catch (error) {
     if (mine === sequence) runs.problem = /** @type {Error} */ (error).message;
@@ -99,9 +100,12 @@ export function forgetRuns() {
   changedRuns();
 }
 
-/** End the run that is under way. */
-export function stopRun() {
-  post(`cancel/${tab}`, {}).catch((error) => announce(error.message, true));
+/**
+ * End the run that is under way.
+ * @param {App} app
+ */
+export function stopRun(app) {
+  app.scene.post(`cancel/${tab}`, {}).catch((error) => announce(error.message, true));
 }
 
 /**
@@ -110,7 +114,7 @@ export function stopRun() {
  */
 export async function resume(app) {
   if (isSaved) return null;
-  const mine = sequence, state = await get(`state/${tab}`);
+  const mine = sequence, state = await app.scene.get(`state/${tab}`);
   if (mine !== sequence) return null;
   runs.notes = state.notes;
   runs.tokeniser = state.tokeniser;

@@ -1,6 +1,6 @@
 // The levels of a model, fetched when they are first needed, and what is known of its values.
 // @ts-check
-import { get } from "./transport.js";
+import { address, get, post } from "./transport.js";
 
 /**
  * @typedef {{kind: string, number: number, title: string, rows: [string, string][], width: number, height: number, values: number[], family: string,
@@ -10,10 +10,19 @@ import { get } from "./transport.js";
  *   tracks: Track[], names: Record<string, string>, types: Record<string, string>}} Level
  */
 
+/**
+ * The newest version of the model.
+ * @returns {Promise<Scene>}
+ */
+export async function newestScene() {
+  const model = await get("model");
+  return new Scene(model, model.version ? `at/${model.version}/` : "");
+}
+
 export class Scene {
   /**
    * @param {any} model
-   * @param {string} [prefix]  of the paths of what belongs to it
+   * @param {string} [prefix]  of the paths of what belongs to it: a version of an edited model, or one of two models
    */
   constructor(model, prefix = "") {
     this.model = model;
@@ -39,6 +48,31 @@ export class Scene {
     for (const level of model.levels) this.add(level);
   }
 
+  /**
+   * What the server says of this model, at a path.
+   * @param {string} path
+   */
+  get(path) {
+    return get(`${this.prefix}${path}`);
+  }
+
+  /**
+   * The answer to a request that computes something of this model.
+   * @param {string} path
+   * @param {any} body
+   */
+  post(path, body) {
+    return post(`${this.prefix}${path}`, body);
+  }
+
+  /**
+   * The address of a file of this model; null in a saved page.
+   * @param {string} path
+   */
+  address(path) {
+    return address(`${this.prefix}${path}`);
+  }
+
   /** @param {Level} level */
   add(level) {
     this.levels.set(level.number, level);
@@ -52,18 +86,18 @@ export class Scene {
    * @returns {Promise<Level>}
    */
   async level(number) {
-    return this.levels.get(number) || this.add(await get(`level/${number}`, this.prefix));
+    return this.levels.get(number) || this.add(await this.get(`level/${number}`));
   }
 
   /** Fetch the types of all values that are known here. */
   async fetchTypes() {
-    for (const [value, type] of Object.entries(await get("types", this.prefix))) this.types.set(Number(value), type);
+    for (const [value, type] of Object.entries(await this.get("types"))) this.types.set(Number(value), type);
     this.settleTypes();
   }
 
   /** The names of all nodes, their operators and levels. */
   index() {
-    this.listed = this.listed || get("index", this.prefix);
+    this.listed = this.listed || this.get("index");
     return this.listed;
   }
 

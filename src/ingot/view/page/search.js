@@ -1,13 +1,12 @@
 // Search over names, operators, types and sizes of all nodes and values.
 // @ts-check
 import { byId, make } from "./elements.js";
-
-/** @typedef {import("./app.js").App} App */
+import { activeApp } from "./input.js";
 
 const MOST_HITS = 60;
 
-/** @param {App} app */
-export function searching(app) {
+/** Search in the picture that is acted on. */
+export function searching() {
   const input = byId("search"), list = byId("hits");
   /** @type {number[]} */
   let leaves = [];
@@ -20,14 +19,14 @@ export function searching(app) {
   };
   const close = () => (list.hidden = true);
   const go = (/** @type {number} */ place) => {
-    if (leaves[place] !== undefined) app.reveal(leaves[place]);
+    if (leaves[place] !== undefined) activeApp().reveal(leaves[place]);
     close();
-    app.canvas.focus();
+    activeApp().canvas.focus();
   };
   const search = async () => {
     const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
     if (!words.length) return close();
-    const index = await app.scene.index();
+    const index = await activeApp().scene.index();
     leaves = [];
     for (let leaf = 0; leaf < index.names.length && leaves.length < MOST_HITS; leaf++) {
       const text = `${index.names[leaf]} ${index.operators[leaf]} ${index.outputs[leaf]} ${index.types[leaf]}`.toLowerCase();
@@ -48,7 +47,7 @@ export function searching(app) {
     else if (event.key === "Enter") go(chosen);
     else if (event.key === "Escape") {
       close();
-      app.canvas.focus();
+      activeApp().canvas.focus();
     } else return;
     event.preventDefault();
   });

@@ -3,6 +3,7 @@
 import { contrasting } from "./contrast.js";
 import { dropping } from "./dropping.js";
 import { byId } from "./elements.js";
+import { refreshForm } from "./inputs.js";
 import { applyMeasure, setMeasure } from "./measures.js";
 import { forgetPins, pinning } from "./pins.js";
 import { forgetProfile, profiling, resumeProfile } from "./profile.js";
@@ -18,13 +19,14 @@ export function tooling(app) {
   dropping(app);
   app.onTheme.push(() => applyMeasure(app));
   const isOne = !app.scene.model.compared;
-  byId("run").hidden = isSaved || !isOne;
+  app.isRunnable = isOne && !isSaved;
+  byId("run").hidden = !app.isRunnable;
   byId("profile").hidden = !isOne || (isSaved && !has("profile"));
   if (!isOne) return;
   contrasting(app);
   if (!isSaved) pinning(app, valueCard);
   byId("run").onclick = () => runModel(app);
-  runs.onChange.push(() => {
+  runs.onChange.push(refreshForm, () => {
     byId("run").textContent = runs.isRunning ? "Running …" : "▶ Run";
     if (!runs.isRunning && app.selection.kind !== "model") app.select(app.selection);
   });
@@ -43,6 +45,5 @@ export function tooling(app) {
  */
 export async function resuming(app) {
   if (app.scene.model.compared) return;
-  const state = await resume(app);
-  if (state?.profiled || has("profile")) await resumeProfile(app, isSaved);
+  await resumeProfile(app, await resume(app));
 }

@@ -10,17 +10,6 @@ const embedded = (() => {
 /** Whether this page was saved: nothing can be run or measured then. */
 export const isSaved = embedded !== null;
 
-/** The beginning of paths: of the version of an edited model, or of one of two models, that is shown. */
-let shown = "";
-
-/**
- * Ask for one version, or one of two models, from now on.
- * @param {string} prefix
- */
-export function within(prefix) {
-  shown = prefix;
-}
-
 /**
  * Whether a saved page has the data at a path.
  * @param {string} path
@@ -32,30 +21,26 @@ export function has(path) {
 /**
  * The data at a path, as the server gives it; an Error with its message if there is none.
  * @param {string} path
- * @param {string} [prefix]
  * @returns {Promise<any>}
  */
-export async function get(path, prefix = shown) {
-  const whole = `${prefix}${path}`;
+export async function get(path) {
   if (embedded) {
-    if (whole in embedded) return embedded[whole];
+    if (path in embedded) return embedded[path];
     throw new Error("a saved page does not have this; open the model with 'ingot view'");
   }
-  return answer(await fetch(`data/${whole}`));
+  return answer(await fetch(`data/${path}`));
 }
 
 /**
  * The answer to a request that computes something.
  * @param {string} path
  * @param {any} body  an object, or the bytes of a file
- * @param {AbortSignal} [signal]
- * @param {string} [prefix]
  * @returns {Promise<any>}
  */
-export async function post(path, body, signal, prefix = shown) {
+export async function post(path, body) {
   if (embedded) throw new Error("a saved page cannot run the model; open it with 'ingot view'");
   const isBytes = body instanceof ArrayBuffer;
-  return answer(await fetch(`data/${prefix}${path}`, { method: "POST", body: isBytes ? body : JSON.stringify(body), signal }));
+  return answer(await fetch(`data/${path}`, { method: "POST", body: isBytes ? body : JSON.stringify(body) }));
 }
 
 /**
@@ -63,7 +48,7 @@ export async function post(path, body, signal, prefix = shown) {
  * @param {string} path
  */
 export function address(path) {
-  return embedded ? null : `data/file/${shown}${path}`;
+  return embedded ? null : `data/file/${path}`;
 }
 
 /** @param {Response} response */

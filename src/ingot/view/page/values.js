@@ -4,7 +4,6 @@ import { make } from "./elements.js";
 import { heatMap, histogram, strip } from "./pictures.js";
 import { isPinned, togglePin } from "./pins.js";
 import { runs, tab } from "./runs.js";
-import { address, get } from "./transport.js";
 
 /** @typedef {import("./app.js").App} App */
 
@@ -32,7 +31,7 @@ export function valuePanel(app, values) {
 export function valueCard(app, value, isSmall = false) {
   const place = make("div", { class: `port flowed${isSmall ? " small" : ""}`, "data-value": String(value) }, make("p", { class: "faint" }, "…"));
   const run = runs.last?.number;
-  get(`result/${tab}/${run}/${value}`)
+  app.scene.get(`result/${tab}/${run}/${value}`)
     .then((found) => place.replaceChildren(...flowed(app, value, run || 0, found, isSmall)))
     .catch((error) => place.replaceChildren(make("p", { class: "bad" }, error.message)));
   return place;
@@ -52,7 +51,7 @@ function flowed(app, value, run, found, isSmall) {
     togglePin(app, value);
     pin.classList.toggle("on", isPinned(value));
   } }, isPinned(value) ? "Pinned" : "Pin");
-  const file = address(`flow/${tab}/${run}/${value}`);
+  const file = app.scene.address(`flow/${tab}/${run}/${value}`);
   const download = file && !isSmall ? make("a", { href: file, download: `${name.replace(/[^\w.-]+/g, "_").slice(-80) || "value"}.npy` }, "download .npy") : null;
   const title = make("div", { class: "row title" }, make("button", { class: "link", onclick: () => app.select({ kind: "value", value }) }, make("b", {}, name)), pin, download);
   const parts = [title];
@@ -63,24 +62,25 @@ function flowed(app, value, run, found, isSmall) {
   if (found.bars.length) parts.push(scoreBars(isSmall ? found.bars.slice(0, 5) : found.bars));
   else if (found.vector) parts.push(strip(found.vector));
   if (found.histogram && found.histogram.length && !isSmall) parts.push(histogram(found.histogram, found.low, found.high));
-  if (found.picture) parts.push(tilePart(value, run, found));
+  if (found.picture) parts.push(tilePart(app.scene, value, run, found));
   return parts;
 }
 
 /**
  * All tiles of a picture, or one of them, chosen by a selector.
+ * @param {import("./scene.js").Scene} scene
  * @param {number} value
  * @param {number} run
  * @param {any} found
  */
-function tilePart(value, run, found) {
+function tilePart(scene, value, run, found) {
   const place = make("div", {}, heatMap(found.picture));
   if (!found.tiles) return place;
   const show = async () => {
     const tile = tiles.get(value) ?? -1;
     shown.textContent = tile < 0 ? `all ${found.tile}s` : `${found.tile} ${tile + 1} of ${found.tiles}`;
     try {
-      const picture = tile < 0 ? found.picture : (await get(`result/${tab}/${run}/${value}/${tile}`)).picture;
+      const picture = tile < 0 ? found.picture : (await scene.get(`result/${tab}/${run}/${value}/${tile}`)).picture;
       place.replaceChildren(heatMap(picture));
     } catch (error) {
       place.replaceChildren(make("p", { class: "bad" }, /** @type {Error} */ (error).message));

@@ -40,6 +40,6 @@ function bring(app, instance, item) {
   app.select({ kind: "item", instance, item });
   const { x, y } = app.corner(instance, item, "then"), scale = app.camera.scale;
   const sx = (x - app.camera.x) * scale, sy = (y - app.camera.y) * scale;
-  if (sx < 60 || sy < 40 || sx > (app.width || 0) - 60 || sy > (app.height || 0) - 80)
-    app.move({ scale, x: x - (app.width || 0) / 2 / scale, y: y - (app.height || 0) / 2 / scale });
+  if (sx < 60 || sy < 40 || sx > app.width - 60 || sy > app.height - 80)
+    app.move({ scale, x: x - app.width / 2 / scale, y: y - app.height / 2 / scale });
 }
