@@ -81,8 +81,8 @@ def oversized(message: str, count: int) -> OversizedError:
 
 def affordable(sizes: Iterable[int], dtype: npt.DTypeLike) -> tuple[int, ...]:
     """`sizes` as a shape to allocate; InputError if one is negative or there are too many elements."""
-    shape = tuple(int(size) for size in sizes)
-    if any(size < 0 for size in shape):
+    shape = tuple(map(int, sizes))
+    if shape and min(shape) < 0:
         raise InputError(f"a size is negative: {list(shape)}")
     if len(shape) > _MOST_AXES:
         raise UnsupportedError(f"a result of {len(shape)} axes: the most are {_MOST_AXES}")
@@ -90,7 +90,7 @@ def affordable(sizes: Iterable[int], dtype: npt.DTypeLike) -> tuple[int, ...]:
     count = prod(shape) * width
     if count > most_bytes():
         raise oversized(f"a result of shape {list(shape)} takes {count:,} bytes, the most are {most_bytes():,}", count)
-    if prod(size for size in shape if size) * width > _MOST_STRIDE:
+    if prod(filter(None, shape)) * width > _MOST_STRIDE:
         raise InputError(f"a result of shape {list(shape)} is out of all proportion, though empty")
     return shape
 

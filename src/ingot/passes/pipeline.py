@@ -113,6 +113,9 @@ PIPELINE = (
         in_session=partial(_in("normalisation_folding.fold_scales"), into=("Conv", "ConvTranspose")),
         concerns=("Conv", "ConvTranspose"),
     ),
+    Entry(
+        "crop kernels larger than images", _in("crop_kernels.crop_kernels"), 2, session=2, concerns=("Conv",),
+    ),
     Entry("recover biases", _in("bias.recover_bias"), 2),
     Entry("remove what that left", dead, 2, session=1),
 )  # fmt: skip

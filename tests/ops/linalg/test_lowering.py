@@ -113,3 +113,12 @@ def test_a_scale_and_a_zero_point_of_different_shapes_are_refused() -> None:
     graph = """g (uint8[M, K] a, float[M] p, uint8[M, 1] u, int8[K, N] b, float q, int8 v, float r, uint8 w) => (y)
     { y = QLinearMatMul (a, p, u, b, q, v, r, w) }"""
     assert "different shapes" in refusal(graph)
+
+
+def test_constant_bytes_that_are_spread_to_sizes_of_a_run_are_multiplied() -> None:
+    graph = """g (uint8[B, M, 4] a) => (y) <uint8[4, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 200, 210, 220}, uint8 p = {3},
+        uint8 q = {7}, int64[2] rest = {4, 3}> {
+        size = Shape <start = 0, end = 1> (a) shape = Concat <axis = 0> (size, rest) b = Expand (w, shape)
+        y = MatMulInteger (a, b, p, q)
+    }"""
+    agree(graph, a=small_bytes("uint8", 2, 5, 4))

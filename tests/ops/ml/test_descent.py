@@ -15,10 +15,12 @@ from ingot.errors import CompileError
 from ingot.ops.ml.descent import scores
 from ingot.ops.ml.forest import aggregated
 from ingot.ops.ml.tree_ensemble import forest_of_nodes
+from ingot.prim.descent import Descent
 from ingot.prim.evaluate import evaluate
 from ingot.prim.gradient import gradients
 from ingot.prim.tensor import Parameter
 from ingot.prim.verify import verify
+from ingot.prim.walk import in_order
 from ops.ml.one_node import loaded, tensor, written
 
 FEATURES = 5
@@ -101,6 +103,25 @@ def agree(operator: str, attributes: dict[str, Any], *tables: Array, kind: int =
                 np.testing.assert_array_equal(one, other)
     assert compiled.compiled is not None
     return [call.reason for call in compiled.compiled.program.calls.values()]
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_features_that_no_node_asks_for_are_not_read(missing: bool) -> None:
+    random, wide = np.random.default_rng(3), 90
+    places = np.sort(random.choice(wide, FEATURES, replace=False))
+    attributes = forest(random, 7, 5, modes=(0, 1), missing=missing)
+    attributes["nodes_featureids"] = places[attributes["nodes_featureids"]].tolist()
+    model = loaded(written("TreeEnsemble", ["x"], {"x": (FLOAT, ("n", wide))}, 1, "ai.onnx.ml", 5, attributes))
+    compiled = ingot.Session(model, providers=["cpu", "reference"], fallback=False)
+    for count in (0, 1, 70):
+        x = random.normal(size=(count, wide)).astype(np.float32)
+        x[:, places] = rows(random, count)
+        expected = ingot.Session(model, providers=["reference"])(x)
+        np.testing.assert_allclose(compiled(x), expected, rtol=1e-6, atol=1e-6)
+    assert compiled.compiled is not None
+    assert not compiled.compiled.program.calls
+    trees = [each for each in in_order([*compiled.compiled.program.values.values()]) if isinstance(each, Descent)]
+    assert [tree.x.shape[1] for tree in trees] == [FEATURES]
 
 
 @pytest.mark.parametrize("modes", [(0,), (1,), (2,), (3,), (4,), (5,), (6,), (0, 1, 2, 3, 4, 5, 6)], ids=str)

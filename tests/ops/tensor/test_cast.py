@@ -144,6 +144,14 @@ def test_numbers_are_written_plainly() -> None:
     assert convert(np.array([0.1], ml_dtypes.float8_e5m2), DType.STRING).tolist() == ["0.09375"]
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_thousands_are_written_in_plain_digits(dtype: type[np.floating[Any]]) -> None:
+    numbers = np.array([999.5, 1510, -2048, 9600, 12344], dtype)
+    texts = convert(numbers, DType.STRING).tolist()
+    assert not any("e" in text for text in texts)
+    np.testing.assert_array_equal(np.array(texts, np.float64).astype(dtype), numbers)
+
+
 def test_text_is_read_whatever_its_case() -> None:
     text = np.array(["3.14", "1e-5", " 1E8 ", "+INF", "inf", "-Inf", "nan", ".5", "5."], np.object_)
     expected = np.array([3.14, 1e-5, 1e8, np.inf, np.inf, -np.inf, np.nan, 0.5, 5], np.float32)

@@ -216,6 +216,14 @@ def test_tiles_of_sizes_with_names_agree() -> None:
     runs(graph, *({"x": numbers(2, 1, 3), "z": numbers(size)} for size in (0, 1, 3)))
 
 
+@pytest.mark.parametrize("repeats", [(3, 2, 2), (1, 4, 3), (5, 1, 7), (2, 3, 1), (0, 2, 2)])
+def test_short_rows_are_tiled_once_and_copied_in_long_ones(repeats: tuple[int, ...]) -> None:
+    x, times = numbers(3, 60, 5), ",".join(map(str, repeats))
+    agree(f"g (float[3, 60, 5] x) => (float[A, B, C] y) <int64[3] s = {{{times}}}> {{ y = Tile (x, s) }}", x=x)
+    runs(f"g (float[3, 60, 5] x) => (float[A, B, C] y) <int64[3] s = {{{times}}}> {{ y = Tile (x, s) }}", {"x": x})
+    runs("g (float[3, 60, 5] x, int64[3] s) => (float[A, B, C] y) { y = Tile (x, s) }", {"x": x, "s": repeats})
+
+
 @pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "wrap"])
 def test_pads_of_sizes_with_names_agree(mode: str) -> None:
     graph = f'<int64[6] p = {{2, -1, 1, 0, 2, 5}}> {{ y = Pad <mode = "{mode}"> (x, p) }}'

@@ -48,6 +48,7 @@ CASES = {
     ),
     "a gate": ("t = Gelu (a); u = Mul (t, b); z = Erf (u)", "double[2,4] a; double[4] b"),
     "a convolution": ("t = Conv <pads = [1, 1, 1, 1]> (a, b); z = Sigmoid (t)", "double[1,2,4,4] a; double[3,2,3,3] b"),
+    "determinants": ("z = Det (a)", "double[2,3,3] a"),
     "joined": ("t = Concat <axis = 1> (a, b); z = Mul (t, t)", "double[2,3] a; double[2,2] b"),
 }
 

@@ -15,7 +15,7 @@ from ingot.ops.contrib.domain import BYTES, MICROSOFT, Scale
 from ingot.ops.contrib.fused import fused_conv
 from ingot.ops.define import Runtime, operator
 from ingot.ops.facts import Fact, Inferred
-from ingot.ops.nn.convolution import qlinear_conv as standard_qlinear_conv
+from ingot.ops.nn.integer_convolution import qlinear_conv as standard_qlinear_conv
 from ingot.ops.nn.pooling import max_pool
 from ingot.ops.typesets import FLOATS_3, INT32, types
 

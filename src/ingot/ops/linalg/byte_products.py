@@ -106,9 +106,11 @@ def signed(x: prim.Tensor, zero: prim.Tensor | None) -> tuple[prim.Tensor, prim.
 
 
 def known(x: prim.Tensor) -> prim.Tensor:
-    """A tensor as a constant, if it is computed from constants alone."""
-    leaves = [leaf for leaf in in_order([x]) if not leaf.reads]
-    return prim.constant(evaluate([x], {}, {})[0]) if all(isinstance(leaf, Constant) for leaf in leaves) else x
+    """A tensor as a constant, if it is computed from constants alone, none of them spread to sizes of a run."""
+    parts = list(in_order([x]))
+    is_known = all(isinstance(part, Constant) or part.reads for part in parts)
+    is_known = is_known and all(isinstance(size, int) for part in parts for size in part.shape)
+    return prim.constant(evaluate([x], {}, {})[0]) if is_known else x
 
 
 def single(x: prim.Tensor) -> prim.Tensor:

@@ -15,6 +15,8 @@ from ingot.prim.tensor import Map, Refused
 
 _NARROW = (DType.FLOAT32, DType.FLOAT16)
 _ABOVE = (MODES.index("BRANCH_LEQ"), MODES.index("BRANCH_GT"))
+_WIDE = 64
+"""Features of a row from which on leaving some out may save more than a kernel that picks the others costs."""
 _FUNCTIONS = {"SUM": "add", "AVERAGE": "add", "MIN": "minimum", "MAX": "maximum"}
 
 
@@ -32,6 +34,7 @@ def scores(x: prim.Tensor, forest: Forest, n_targets: int, aggregate: str) -> pr
         raise Refused("no trees, or no features")
     if function != "add" and np.isnan(forest.weights).any():
         raise Refused(f"votes that are no numbers, of which the {aggregate.lower()} is taken")
+    x, forest = _asked(x, forest, features)
     x = _narrowed(x)
     total = _reduced(x, forest, n_targets, function)
     if aggregate == "AVERAGE":
@@ -40,6 +43,15 @@ def scores(x: prim.Tensor, forest: Forest, n_targets: int, aggregate: str) -> pr
         return total
     votes = _reduced(x, replace(forest, weights=np.ones(len(forest.weights))), n_targets, "add")
     return prim.where(prim.apply("less", 0.0, votes), total, 0.0)
+
+
+def _asked(x: prim.Tensor, forest: Forest, features: int) -> tuple[prim.Tensor, Forest]:
+    """The features that nodes ask for, and a forest that asks for these; all, where most of them are asked for."""
+    asked = np.unique(forest.features) if forest.features.size else np.zeros(1, np.int64)
+    if features < _WIDE or 2 * len(asked) > features:
+        return x, forest
+    columns = prim.gather(x, [0, prim.constant(asked.astype(np.int64)[None])], (x.shape[0], len(asked)))
+    return columns, replace(forest, features=np.searchsorted(asked, forest.features))
 
 
 def _reduced(x: prim.Tensor, forest: Forest, n_targets: int, function: str) -> prim.Tensor:

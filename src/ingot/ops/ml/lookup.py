@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 
 from ingot.dtypes import Array
-from ingot.ops.text.distinct import WithDefault, of_each
+from ingot.ops.text.distinct import texts_of
 
 
 def positions(x: Array, keys: Array | Sequence[Any]) -> Array:
@@ -45,5 +46,11 @@ def translator(keys: Array | Sequence[Any], table: Array, dtype: np.dtype[Any]) 
         find = finder(keys, dtype)
         return lambda x: np.asarray(table[find(x).reshape(-1)].reshape(x.shape), table.dtype)
     *values, default = table.tolist()
-    value_of = WithDefault(zip(keys, values, strict=False), default).__getitem__
-    return lambda x: of_each(value_of, x, table.dtype)
+    value_of, result = dict(zip(keys, values, strict=False)).get, table.dtype
+
+    def translate(x: Array) -> Array:
+        texts = texts_of(x)
+        translations = np.fromiter(map(value_of, texts, repeat(default)), result, len(texts))
+        return translations if x.ndim == 1 else translations.reshape(x.shape)
+
+    return translate

@@ -8,7 +8,8 @@ from typing import Any
 from ingot.dtypes import DType
 from ingot.ir.value import Value
 from ingot.ops.linalg.integers_older import centred, to_bytes
-from ingot.ops.nn.convolution import conv, conv_integer, qlinear_conv
+from ingot.ops.nn.convolution import conv
+from ingot.ops.nn.integer_convolution import conv_integer, qlinear_conv
 from ingot.ops.nn.through import again, by_float32
 from ingot.ops.older import rank_of, shape_of
 

@@ -8,14 +8,15 @@ from math import prod
 
 from ingot import dims, prim
 from ingot.dims import Dim
+from ingot.dtypes import DType
 from ingot.ops.nn.windows import Windows
 from ingot.prim.evaluate import evaluate
 
 
-def swept(x: prim.Tensor, moving: Windows, fill: float | int = 0) -> prim.Tensor:
+def swept(x: prim.Tensor, moving: Windows, fill: float | int | prim.Tensor = 0) -> prim.Tensor:
     """Each window of `x` (batch, channels, sizes): shape (batch, counts, kernel, channels); outside of `x` is `fill`.
 
-    Refused if a size of the kernel is not known.
+    That may be a number that a run computes. Refused if a size of the kernel is not known.
     """
     rank = x.rank - 2
     kernel = [size for size in moving.kernel if isinstance(size, int)]
@@ -23,17 +24,26 @@ def swept(x: prim.Tensor, moving: Windows, fill: float | int = 0) -> prim.Tensor
         raise prim.Refused("a kernel of unknown size")
     counts = [_count(moving, axis, size) for axis, size in enumerate(x.shape[2:])]
     if 0 in counts:
-        return prim.full(fill, (x.shape[0], *counts, *kernel, x.shape[1]), x.dtype)
-    last = prim.permute(x, [0, *range(2, rank + 2), 1])
+        return prim.full(0, (x.shape[0], *counts, *kernel, x.shape[1]), x.dtype)  # which has no elements
+    last = channels_last(x)
     reached = [_reached(moving, axis, size, kernel[axis]) for axis, size in enumerate(x.shape[2:])]
     before, after = [lo for lo, _ in reached], [hi for _, hi in reached]
-    padded = prim.pad(last, [0, *before, 0], [0, *after, 0], fill)
+    padded = _padded(last, [0, *before, 0], [0, *after, 0], fill)
     axes = range(1, rank + 1)
     seen = prim.window(padded, axes, kernel, moving.strides, moving.dilations)
     seen = prim.slice_(
         seen, [0] * seen.rank, [x.shape[0], *counts, x.shape[1], *kernel], in_range=True
     )  # the same sizes, in the form that was inferred
     return prim.permute(seen, [*range(rank + 1), *range(rank + 2, 2 * rank + 2), rank + 1])
+
+
+def _padded(
+    x: prim.Tensor, before: Sequence[Dim], after: Sequence[Dim], fill: float | int | prim.Tensor
+) -> prim.Tensor:
+    if not isinstance(fill, prim.Tensor):
+        return prim.pad(x, before, after, fill)
+    inside = prim.pad(prim.full(True, x.shape, DType.BOOL), before, after, False)
+    return prim.where(inside, prim.pad(x, before, after), fill) if inside.shape != x.shape else x
 
 
 def pooled(
@@ -81,6 +91,10 @@ def _without(moving: Windows, axis: int) -> Windows:
 
 def channels_first(y: prim.Tensor) -> prim.Tensor:
     return prim.permute(y, [0, y.rank - 1, *range(1, y.rank - 1)])
+
+
+def channels_last(y: prim.Tensor) -> prim.Tensor:
+    return prim.permute(y, [0, *range(2, y.rank), 1])
 
 
 def inside_counts(moving: Windows, sizes: Sequence[Dim], *, padding: bool) -> prim.Tensor | None:

@@ -14,6 +14,7 @@ from ingot.ir.types import SequenceType, TensorType
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.limit import affordable
+from ingot.ops.sequence.parts import even_parts
 from ingot.ops.shapes import axis_of
 from ingot.ops.typesets import ALL, ALL_3, INDICES, sequences, types
 
@@ -24,10 +25,6 @@ T11: TypeAlias = Annotated[Array, types("T", ALL_3)]
 S11: TypeAlias = Annotated[list[Array], types("S", sequences(ALL_3))]
 
 
-_FEW_PARTS = 4
-"""Parts of one size that are copied one by one."""
-
-
 @operator("SplitToSequence", since=(11, 24))
 def split_to_sequence(x: T, split: I | None = None, /, *, axis: int = 0, keepdims: int = 1) -> S:
     """The parts of `x` along `axis`: of the sizes in `split`, or all of one size, the last of what is left.
@@ -36,30 +33,27 @@ def split_to_sequence(x: T, split: I | None = None, /, *, axis: int = 0, keepdim
     """
     axis = axis_of(axis, x.ndim)
     size = x.shape[axis]
-    before, after = x.shape[:axis], x.shape[axis + 1 :]
     if split is None:
-        along = np.array(x if axis == 0 else np.moveaxis(x, axis, 0), order="C")
-        return list(along.reshape(size, *before, 1, *after)) if keepdims else [along[i, ...] for i in range(size)]
+        return even_parts(x, axis, 1, bool(keepdims))
     if split.ndim > 1:
         raise ShapeError(f"split has {split.ndim} axes, expected at most 1")
     if split.ndim == 0:
         step = int(split)
         if step <= 0:
             raise InputError(f"parts of size {step}")
-        whole = size // step
-        if whole > _FEW_PARTS and not size % step:
-            even = np.moveaxis(x.reshape(*before, whole, step, *after), axis, 0)
-            return list(np.array(even, order="C"))
+        if not size % step:
+            return even_parts(x, axis, step)
         edges = [*range(0, size, step), size]
     else:
-        sizes = [int(part) for part in split.tolist()]
+        sizes = split.tolist()
         if sum(sizes) != size or min(sizes, default=0) < 0:
             raise InputError(f"an axis of {size} cannot be split into parts of {sizes[:16]}")
         edges = [0, *accumulate(sizes)]
     if axis == 0:
-        x = x.copy(order="C")
+        x = x.copy()
+        return [x[a:b] for a, b in pairwise(edges)]
     front = (slice(None),) * axis
-    return [x[(*front, slice(a, b))] for a, b in pairwise(edges)]
+    return [x[(*front, slice(a, b))].copy() for a, b in pairwise(edges)]
 
 
 @split_to_sequence.infer

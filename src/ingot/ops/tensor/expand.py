@@ -31,7 +31,7 @@ def expand(x: T, shape: Sizes, /) -> T:
     """`x` broadcast with a tensor of `shape`: either may have the one that the other repeats."""
     if shape.ndim != 1:
         raise InputError(f"shape has {shape.ndim} axes, expected 1")
-    wanted = [int(size) for size in shape]
+    wanted: list[int] = shape.tolist()
     rank = max(x.ndim, len(wanted))
     pairs = zip((1,) * (rank - x.ndim) + x.shape, [1] * (rank - len(wanted)) + wanted, strict=True)
     result = []
@@ -39,7 +39,9 @@ def expand(x: T, shape: Sizes, /) -> T:
         if have != want and have != 1 and want != 1:
             raise ShapeError(f"shape {list(x.shape)} does not broadcast with {wanted}")
         result.append(have if want == 1 else want)
-    return np.broadcast_to(x, affordable(result, x.dtype)).copy()
+    expanded: Array = np.empty(affordable(result, x.dtype), x.dtype)
+    expanded[...] = x
+    return expanded
 
 
 @expand.infer

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, Any, TypeAlias
 
-import numpy as np
-
 from ingot import prim
 from ingot.dtypes import Array
 from ingot.errors import ShapeError, UnsupportedError
@@ -16,7 +14,7 @@ from ingot.ops.older import rank_of
 from ingot.ops.shapes import axis_of
 from ingot.ops.tensor import places
 from ingot.ops.tensor.follow import cells, followed, numbers, through
-from ingot.ops.tensor.indices import from_front
+from ingot.ops.tensor.indices import from_front, places_of, require_places
 from ingot.ops.tensor.moved import from_front as counted_from_front
 from ingot.ops.tensor.moved import in_own_type, own_place
 from ingot.ops.typesets import ALL, ALL_3, INDICES, types
@@ -29,12 +27,10 @@ Tind: TypeAlias = Annotated[Array, types("Tind", INDICES)]
 def gather_elements(data: T, indices: Tind, /, *, axis: int = 0) -> T:
     """For each place of `indices`, the element of `data` at that place, moved along `axis` to the index there."""
     axis = _same_rank(data.ndim, indices.ndim, axis)
-    for other, (most, size) in enumerate(zip(data.shape, indices.shape, strict=True)):
-        if other != axis and size > most:
-            raise ShapeError(f"indices have {size} elements along axis {other}, data has {most}")
-    picked = from_front(indices, data.shape[axis], axis)
-    within = data[tuple(slice(size) if at != axis else slice(None) for at, size in enumerate(indices.shape))]
-    return np.take_along_axis(within, picked, axis)
+    require_places(data.shape, indices.shape, axis)
+    at = places_of(indices.shape, axis)
+    at[axis] = from_front(indices, data.shape[axis], axis)
+    return data[tuple(at)]
 
 
 @gather_elements.infer

@@ -34,9 +34,9 @@ def gather_nd(data: T, indices: Indices, /, *, batch_dims: Annotated[int, Since(
     The first `batch_dims` axes are common to both: coordinates pick from the part of `data` at the same place.
     """
     shape = _result(data.shape, indices.shape, batch_dims)
-    affordable((int(size) for size in shape), data.dtype)  # type: ignore[arg-type]
+    affordable(shape, data.dtype)  # type: ignore[arg-type]
     depth = indices.shape[-1]
-    common = np.ix_(*(np.arange(size) for size in data.shape[:batch_dims]))
+    common = np.ix_(*map(np.arange, data.shape[:batch_dims])) if batch_dims else ()
     places = indices.shape[batch_dims:-1]
     at: list[Any] = [axis.reshape(axis.shape + (1,) * len(places)) for axis in common]
     for position in range(depth):

@@ -14,8 +14,8 @@ from ingot.ops.text.distinct import of_each
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf|infinity|nan)", re.IGNORECASE)
 _WHOLE = re.compile(r"[+-]?\d+")
 _TRUTH = {"true": 1, "false": 0}
-_LARGE, _SMALL = 1e4, 1e-3
-"""Between these, numpy writes numbers of all widths without an exponent."""
+_LARGE, _SMALL = {2: 1e3, 4: 1e4, 8: 1e4}, 1e-3
+"""Between these, numpy writes numbers of so many bytes without an exponent."""
 
 
 def written(x: Array) -> Array:
@@ -26,9 +26,12 @@ def written(x: Array) -> Array:
     x = x.astype(np.uint8) if x.dtype.kind == "b" else x
     if x.dtype.kind != "f":
         return np.fromiter(map(str, x.tolist()), np.object_, x.size)
-    texts = x.astype(np.str_).astype(np.object_)  # plain digits but for large and small numbers
-    has_exponent = ~np.isfinite(x) | (np.abs(x) >= _LARGE) | ((np.abs(x) < _SMALL) & (x != 0))
-    for place in np.flatnonzero(has_exponent):
+    if x.dtype.itemsize == 8:
+        texts = np.fromiter(map(str, x.tolist()), np.object_, x.size)
+    else:
+        texts = x.astype(np.str_).astype(np.object_)  # plain digits but for large and small numbers
+    size = np.abs(x)
+    for place in np.flatnonzero(~((size >= _SMALL) & (size < _LARGE[x.itemsize]) | (x == 0))):
         texts[place] = _float_text(x[place])
     return texts
 

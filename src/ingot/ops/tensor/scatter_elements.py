@@ -16,7 +16,7 @@ from ingot.ops.older import rank_of
 from ingot.ops.shapes import axis_of, unify
 from ingot.ops.tensor import places
 from ingot.ops.tensor.follow import cells, followed, numbers, tensor, through
-from ingot.ops.tensor.indices import from_front
+from ingot.ops.tensor.indices import from_front, places_of, require_places
 from ingot.ops.tensor.moved import from_front as counted_from_front
 from ingot.ops.tensor.moved import own_place
 from ingot.ops.tensor.reduction import check_reduction, one_by_one, scattered, scattered_in_primitives
@@ -35,12 +35,10 @@ def scatter_elements(data: T, indices: Tind, updates: T, /, *, axis: int = 0, re
     A `reduction` (add, mul, max, min) combines it with what is there. Without one, indices should not meet.
     """
     axis = _check(data, indices, updates, axis)
-    for other, (most, size) in enumerate(zip(data.shape, indices.shape, strict=True)):
-        if other != axis and size > most:
-            raise ShapeError(f"indices have {size} elements along axis {other}, data has {most}")
+    require_places(data.shape, indices.shape, axis)
     if indices.shape != updates.shape:
         raise ShapeError(f"indices have shape {list(indices.shape)}, updates {list(updates.shape)}")
-    at: list[Array] = list(np.ix_(*(np.arange(size) for size in indices.shape)))
+    at = places_of(indices.shape, axis)
     at[axis] = from_front(indices, data.shape[axis], axis)
     return scattered(data, tuple(at), updates, reduction)
 

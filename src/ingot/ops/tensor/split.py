@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Annotated, Any, TypeAlias
 
 import numpy as np
@@ -45,12 +45,11 @@ def split(x: T, lengths: Sizes | None = None, /, *, axis: int = 0, num_outputs: 
     elif lengths.ndim != 1:
         raise ShapeError(f"split has {lengths.ndim} axes, expected 1")
     else:
-        parts = [int(length) for length in lengths]
-    if any(part < 0 for part in parts) or sum(parts) != size:
+        parts = lengths.tolist()
+    if (parts and min(parts) < 0) or sum(parts) != size:
         raise ShapeError(f"lengths {parts} do not cut an axis of {size} elements")
-    ends = np.cumsum([0, *parts]).tolist()
     before = (slice(None),) * axis
-    return tuple(x[(*before, slice(start, end))] for start, end in pairwise(ends))
+    return tuple([x[(*before, slice(start, end))] for start, end in pairwise(accumulate(parts, initial=0))])
 
 
 @split.infer

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
+from operator import mul
 from typing import Annotated, Any, TypeAlias
 
 import numpy as np
@@ -25,17 +28,26 @@ T: TypeAlias = Annotated[Array, types("T", {6: ALL_3, 13: ALL})]
 Repeats: TypeAlias = Annotated[Array, types("T1", INT64)]
 T1: TypeAlias = Annotated[Array, types("T", FLOATS_3)]
 
+_LONG_ROW = 256
+"""Elements of a row from which on it is copied as fast as memory allows."""
+_FEW = 4
+_MOST_AXES = 64  # numpy's own limit
+
 
 @operator("Tile", since=(6, 13))
 def tile(x: T, repeats: Repeats, /) -> T:
     """`x` set side by side with itself, `repeats` times along each axis."""
     if repeats.shape != (x.ndim,):
         raise ShapeError(f"repeats has shape {list(repeats.shape)} for a tensor of {x.ndim} axes")
-    times = [int(count) for count in repeats]
-    if any(count < 0 for count in times):
+    times: list[int] = repeats.tolist()
+    if times and min(times) < 0:
         raise ShapeError(f"a tensor is repeated a negative number of times: {times}")
-    affordable((size * count for size, count in zip(x.shape, times, strict=True)), x.dtype)
-    return np.tile(x, times)
+    shape = affordable(map(mul, x.shape, times), x.dtype)
+    if not prod(shape) or 2 * x.ndim > _MOST_AXES:
+        return np.tile(x, times) if prod(shape) else np.empty(shape, x.dtype)
+    tiles: Array = np.empty([size for pair in zip(times, x.shape, strict=True) for size in pair], x.dtype)
+    tiles[...] = x.reshape([size for own in x.shape for size in (1, own)])
+    return tiles.reshape(shape)
 
 
 @tile.infer
@@ -65,15 +77,41 @@ tile.sized_by("repeats")
 def lower(
     x: prim.Tensor, repeats: prim.Tensor, /, *, facts: tuple[Fact, ...], inferred: tuple[Fact, ...]
 ) -> prim.Tensor:
-    """An axis of one element is repeated as it is; any other gets one before it, and both are made one."""
+    """First the last axes, up to rows worth copying whole, then the others."""
     x = in_own_type(x, inferred[0])
     times = elements_of(facts[1], "repeats")
+    first = _last_of_long_rows(x.shape, times) + 1
+    rows = _repeated(x, (*(1 for _ in times[:first]), *times[first:]))
+    whole = _repeated(rows, (*times[:first], *(1 for _ in times[first:])))
+    return prim.reshape(whole, sizes_of(inferred[0]))
+
+
+def _last_of_long_rows(shape: Sequence[Dim], times: Sequence[Dim]) -> int:
+    """The last axis that is repeated in rows, of it and those behind it, that are long; -1 if there is none.
+
+    Rows of it are all that copies of it are made of. A count that is not known counts as a few.
+    """
+    row = 1
+    for axis in reversed(range(len(shape))):
+        size, count = shape[axis], times[axis]
+        if not isinstance(size, int):
+            break
+        row *= size
+        if row >= _LONG_ROW and count != 1:
+            return axis
+        row *= count if isinstance(count, int) else _FEW
+    return -1
+
+
+def _repeated(x: prim.Tensor, times: Sequence[Dim]) -> prim.Tensor:
+    """An axis of one element is repeated as it is; any other gets one before it, and both are made one."""
     apart: list[Dim] = []
     spread: list[Dim] = []
     for size, count in zip(x.shape, times, strict=True):
         apart += [size] if size == 1 or count == 1 else [1, size]
         spread += [count * size] if size == 1 or count == 1 else [count, size]
-    return prim.reshape(prim.expand(prim.reshape(x, apart), tuple(spread)), sizes_of(inferred[0]))
+    whole = [size * count for size, count in zip(x.shape, times, strict=True)]
+    return prim.reshape(prim.expand(prim.reshape(x, apart), tuple(spread)), whole)
 
 
 @tile.downgrade

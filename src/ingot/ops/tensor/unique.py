@@ -37,9 +37,12 @@ def unique(
     if axis is None:
         x, axis = x.reshape(-1), 0
     axis = axis_of(axis, x.ndim)
-    ranks = _ranks(x)
-    rows = np.moveaxis(ranks, axis, 0).reshape(x.shape[axis], x.size // max(x.shape[axis], 1))
-    first, inverse, counts = _distinct(rows)
+    if x.dtype == np.object_ and x.ndim == 1:
+        first, inverse, counts = _distinct_texts(x.tolist())
+    else:
+        ranks = _ranks(x)
+        rows = np.moveaxis(ranks, axis, 0).reshape(x.shape[axis], x.size // max(x.shape[axis], 1))
+        first, inverse, counts = _distinct(rows)
     if not sorted_:
         order = np.argsort(first, kind="stable")
         place = np.empty_like(order)
@@ -93,6 +96,16 @@ def downgrade(op: Any, x: Value, /, *, axis: int | None, sorted_: int, outputs: 
     results = op.Unique(op.Cast(x, to=int(wide)), axis=axis, sorted=sorted_, outputs=outputs)
     results = results if isinstance(results, tuple) else (results,)
     return op.Cast(results[0], to=int(dtype)), *results[1:]
+
+
+def _distinct_texts(texts: list[str]) -> tuple[Array, Array, Array]:
+    """Where each distinct text comes first, in ascending order; which one each is; how often each comes."""
+    first = dict(zip(reversed(texts), range(len(texts) - 1, -1, -1), strict=True))
+    ascending = sorted(first)
+    places = {text: place for place, text in enumerate(ascending)}
+    inverse = np.fromiter(map(places.__getitem__, texts), np.int64, len(texts))
+    at = np.fromiter(map(first.__getitem__, ascending), np.int64, len(ascending))
+    return at, inverse, np.bincount(inverse, minlength=len(ascending)).astype(np.int64, copy=False)
 
 
 def _ranks(x: Array) -> Array:

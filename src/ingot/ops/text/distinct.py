@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,19 +12,6 @@ from ingot.dtypes import Array
 
 _FEW = 8
 """Texts of which it does not pay to find out which are equal."""
-
-
-class WithDefault(dict[Any, Any]):
-    """A dictionary in which everything else has one value, too."""
-
-    __slots__ = ("_default",)
-
-    def __init__(self, pairs: Iterable[tuple[Any, Any]], default: Any) -> None:
-        super().__init__(pairs)
-        self._default = default
-
-    def __missing__(self, key: object) -> Any:
-        return self._default
 
 
 def looked_up(texts: list[Any], table: Mapping[Any, Any], dtype: npt.DTypeLike) -> Array:

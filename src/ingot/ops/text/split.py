@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Annotated, TypeAlias
 
 import numpy as np
@@ -32,8 +33,8 @@ def string_split(x: T1, /, *, delimiter: str | None = None, maxsplit: int | None
     most = -1 if maxsplit is None else _checked(maxsplit)
     texts, which = numbered(texts_of(x))
     rows = [text.split(delimiter or None, most) for text in texts]
-    counts = np.fromiter(map(len, rows), np.int64, len(rows))
-    longest = int(counts.max(initial=0))
+    lengths = list(map(len, rows))
+    longest, counts = max(lengths, default=0), np.array(lengths, np.int64)
     if x.size * longest > _MOST_PIECES:
         raise InputError(f"{x.size:,} rows of up to {longest:,} pieces are too many for one tensor")
     pieces = filled_rows(rows, longest, "")
@@ -44,11 +45,8 @@ def string_split(x: T1, /, *, delimiter: str | None = None, maxsplit: int | None
 
 def filled_rows(rows: Sequence[list[str]], length: int, fill: str) -> Array:
     """Rows of strings as a matrix: those that are shorter end with `fill`."""
-    filled: list[str] = []
-    for row in rows:
-        filled += row
-        if len(row) < length:
-            filled += [fill] * (length - len(row))
+    fills = [fill] * length
+    filled = list(chain.from_iterable([row + fills[len(row) :] for row in rows]))
     return np.fromiter(filled, np.object_, len(filled)).reshape(len(rows), length)
 
 
