@@ -19,6 +19,9 @@ import ingot
 from ingot import Cancel, CompileError, FallbackWarning, Interrupted, Session, background
 from ingot.codegen.llvm import templates
 from ingot.codegen.llvm.compile import code_later
+from ingot.codegen.llvm.effort import first_effort
+from ingot.codegen.llvm.host import host
+from ingot.codegen.llvm.make import Effort
 
 HEAD = '<ir_version: 10, opset_import: ["" : 21]> '
 MODELS = {
@@ -62,12 +65,12 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """What all wait for that is no draft."""
     opened = threading.Event()
 
-    def waiting(text: str, target: Any, then: Any, draft: bool = False) -> Future[Any]:
+    def waiting(text: str, target: Any, then: Any, effort: Effort = "full") -> Future[Any]:
         def later(code: Any) -> Any:
-            assert draft or opened.wait(60)
+            assert effort != "full" or opened.wait(60)
             return then(code)
 
-        return code_later(text, target, later, draft)
+        return code_later(text, target, later, effort)
 
     monkeypatch.setattr(templates, "code_later", waiting)
     monkeypatch.setattr(background, "GRACE", 0.0)
@@ -87,8 +90,12 @@ def addresses(one: Session) -> list[int]:
     return [step.address for segment in plan.segments for step in segment.steps if hasattr(step, "address")]
 
 
+@pytest.mark.parametrize("effort", ["rough", "draft"])
 @pytest.mark.parametrize("name", MODELS)
-def test_drafts_give_the_same_results_to_the_bit(name: str, gate: threading.Event) -> None:
+def test_drafts_give_the_same_results_to_the_bit(
+    name: str, effort: Effort, gate: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(templates, "first_effort", lambda *_: effort)
     one = session(name)
     drafted = one.run(None, X)
     before = addresses(one)
@@ -121,10 +128,45 @@ def test_a_second_run_that_is_cancelled_does_not_wait(gate: threading.Event) -> 
     assert len(one.run(None, X)) == 1
 
 
+def test_the_more_work_kernels_have_the_better_they_are_compiled_to_begin_with() -> None:
+    efforts = [first_effort("x" * 50_000, 1 << bits) for bits in range(20, 40)]
+    assert list(dict.fromkeys(efforts)) == ["rough", "draft", "full"]
+    assert efforts == sorted(efforts, key=["rough", "draft", "full"].index)
+
+
 def test_kernels_with_much_work_have_no_drafts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ingot.providers.cpu.code._LIGHT", 0)
+    monkeypatch.setattr(templates, "first_effort", lambda *_: "full")
     one = session()
     assert one._background is None
+
+
+SUMS = "\n".join(
+    (
+        "define i64 @kernel(i64 %n) {",
+        "entry:",
+        "  br label %loop",
+        "loop:",
+        "  %i = phi i64 [0, %entry], [%j, %loop]",
+        *(f"  %s{place} = phi i64 [{place}, %entry], [%t{place}, %loop]" for place in range(8)),
+        *(f"  %t{place} = mul i64 %s{place}, %i" for place in range(8)),
+        "  %j = add i64 %i, 1",
+        "  %more = icmp slt i64 %j, %n",
+        "  br i1 %more, label %loop, label %end",
+        "end:",
+        "  %u0 = add i64 0, %t0",
+        *(f"  %u{place} = add i64 %u{place - 1}, %t{place}" for place in range(1, 8)),
+        "  ret i64 %u7",
+        "}",
+    )
+)
+
+
+def test_only_a_rough_draft_moves_the_sums_of_a_loop_through_memory() -> None:
+    def size(effort: Effort) -> int:
+        return code_later(SUMS, host(), lambda code: len(code.code), effort).result()
+
+    assert size("rough") > 1.5 * size("draft")
+    assert size("draft") < 1.5 * size("full")
 
 
 def test_a_kernel_that_is_compiled_has_no_draft() -> None:
@@ -133,9 +175,9 @@ def test_a_kernel_that_is_compiled_has_no_draft() -> None:
 
 
 def test_a_session_whose_kernels_fail_stays_with_drafts(monkeypatch: pytest.MonkeyPatch) -> None:
-    def failing(text: str, target: Any, then: Any, draft: bool = False) -> Future[Any]:
-        if draft:
-            return code_later(text, target, then, draft)
+    def failing(text: str, target: Any, then: Any, effort: Effort = "full") -> Future[Any]:
+        if effort != "full":
+            return code_later(text, target, then, effort)
         failed: Future[Any] = Future()
         failed.set_exception(CompileError("no more"))
         return failed

@@ -66,13 +66,37 @@ def test_a_run_of_which_the_reference_says_what_is_wrong_does_not_warn() -> None
 
 def test_a_model_that_fails_to_compile_warns_where_the_session_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ingot.compile.compile_model", no_compiler)
+    fixed = MISDECLARED.replace("batch, 2", "3, 2")
     with pytest.warns(FallbackWarning, match="not compiled, the reference runs it: LLVM is on strike") as caught:
-        squeezed = session(MISDECLARED)
+        squeezed = session(fixed)
     assert [warning.filename for warning in caught] == [__file__]
     assert squeezed.providers == ("reference",)
     assert squeezed.run(None, THREE)[0].tolist() == [1, 1]
     with pytest.raises(CompileError, match="strike"):
-        session(MISDECLARED, fallback=False)
+        session(fixed, fallback=False)
+
+
+def test_a_model_of_open_sizes_that_fails_to_compile_for_those_of_a_run_too_warns_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    attempts: list[int] = []
+
+    def counting(*_: object) -> None:
+        attempts.append(1)
+        no_compiler()
+
+    monkeypatch.setattr("ingot.compile.compile_model", counting)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        squeezed = session(MISDECLARED)
+    with pytest.warns(
+        FallbackWarning, match="not compiled, the reference ran the whole model: LLVM is on strike; "
+    ) as caught:
+        results = [squeezed.run(None, THREE)[0].tolist() for _ in range(3)]
+    assert [warning.filename for warning in caught] == [__file__]
+    assert results == [[1, 1]] * 3
+    assert squeezed.providers == ("reference",)
+    assert len(attempts) == 3, "for the model, for the pattern of the run's sizes, and for these sizes"
 
 
 def test_a_model_that_fails_to_compile_with_a_default_given_warns(monkeypatch: pytest.MonkeyPatch) -> None:

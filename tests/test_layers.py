@@ -14,7 +14,7 @@ import ingot
 LAYERS = [
     *("version", "dataclass", "errors", "dtypes", "dims", "ir", "format", "builder", "prim", "ops", "infer", "queries"),
     *("versions", "repair", "passes", "engine_support", "lower", "loops", "fuse", "schedule", "cache", "codegen"),
-    *("runtime", "providers", "prepare", "compile", "warm_start", "variants", "typed_plans"),
+    *("runtime", "providers", "prepare", "compile", "warm_start", "session_model", "variants", "typed_plans"),
     *("background", "deploy", "session"),
     *("feeds", "quantise", "pruning", "convert", "compat", "source", "difference", "tools", "view", "cli"),
 ]

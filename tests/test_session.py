@@ -212,7 +212,7 @@ def test_a_pickled_session_falls_back_no_more_than_before(monkeypatch: pytest.Mo
 
     data = pickle.dumps(Session(affine(), providers=("cpu", "reference"), fallback=False))
     monkeypatch.setattr("ingot.compile.compile_model", no_compiler)
-    monkeypatch.setattr("ingot.session.find", lambda *_: None)
+    monkeypatch.setattr("ingot.session_model.find", lambda *_: None)
     with pytest.raises(CompileError, match="on strike"):
         pickle.loads(data)
 

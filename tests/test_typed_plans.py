@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,10 @@ import ingot
 from ingot import Session
 from ingot.prim.tensor import Call
 from ingot.runtime.executable import Executable
+from ingot.runtime.recent import remember
 from ingot.session import Cancel, Interrupted
+from ingot.typed_plans import TypedPlans
+from ingot.variants import Variants
 
 HEAD = '<ir_version: 10, opset_import: ["" : 21]>'
 RANKS = f"""{HEAD} g (float[2, n] x, bool c) => (z) <int64[1] zero = {{0}}> {{
@@ -104,6 +109,48 @@ def test_runs_that_show_other_types_have_plans_of_their_own() -> None:
         np.testing.assert_allclose(result, expected.run(None, feeds)[0], rtol=1e-6)
     plans = [mine._compiled, *mine._typed_plans.others(mine._compiled)]  # type: ignore[arg-type]
     assert [calls(plan) for plan in plans] == [["If"], ["If"], ["If", "Relu", "Exp"]]
+
+
+def test_a_plan_beside_the_first_has_one_of_its_own_for_the_same_types() -> None:
+    text = RANKS.replace("float[2, n] x", "float[2, n] p, float[2, m] q").replace(" y = If", " x = Add (p, q) y = If")
+    mine, expected = session(text), reference(text)
+    p = of_ranks(5, True)["x"]
+    for width in (5, 1, 5, 1, 1):
+        feeds = {"p": p, "q": p[:, :width].copy(), "c": np.array(True)}
+        np.testing.assert_allclose(mine.run(None, feeds)[0], expected.run(None, feeds)[0], rtol=1e-6)
+    beside = mine._variants.chosen(feeds)
+    assert calls(beside) == calls(mine._compiled) == ["If"]
+    assert beside is not None
+    assert beside.fast_path.run(feeds) is not None or beside._ran
+
+
+def test_plans_are_listed_while_another_thread_compiles_one() -> None:
+    plans, variants = TypedPlans(), Variants(())
+    ended = threading.Event()
+    plan: Any = None
+    chosen: dict[Any, Any] = variants._chosen
+
+    def add() -> None:
+        number = 0
+        while not ended.is_set():
+            number += 1
+            plans._plans[None, frozenset({str(number)}), frozenset()] = None
+            remember(chosen, ((number,),), plan, 50)
+            if number % 50 == 0:
+                plans._plans.clear()
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    thread = threading.Thread(target=add)
+    thread.start()
+    try:
+        for _ in range(3000):
+            assert not plans.others(plan)
+            variants.replace(plan, None)
+    finally:
+        ended.set()
+        thread.join()
+        sys.setswitchinterval(before)
 
 
 def test_types_are_observed_in_bodies_too() -> None:

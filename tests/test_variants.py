@@ -8,6 +8,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from time import sleep
 from typing import Any
 
@@ -369,7 +370,7 @@ def test_sizes_of_inputs_whose_names_differ_in_signs_alone_have_other_names() ->
     given: list[Any] = []
     names = ("a.b", "a:b", "a_b_1", "a_b")
     feeds = {name: floats(size) for size, name in enumerate(names, 2)}
-    list(variants(*names).candidates(None, feeds, lambda assumed: given.append(assumed.shapes), set()))  # type: ignore[arg-type]
+    list(variants(*names).candidates(None, feeds, lambda assumed: given.append(assumed.shapes), set()))
     assert len({str(size) for shape in given[0].values() for size in shape}) == 4
 
 
@@ -377,7 +378,7 @@ def test_patterns_without_end_are_not_remembered_without_end() -> None:
     own = variants("x")
     for rank in range(200):
         x = np.zeros((2,) + (1,) * (rank % 60) + (0,) * (rank // 60))
-        list(own.candidates(None, {"x": x}, build_nothing, set()))  # type: ignore[arg-type]
+        list(own.candidates(None, {"x": x}, build_nothing, set()))
     assert len(own._built) <= 64
     assert len(own._failures) <= 64
 
@@ -420,3 +421,63 @@ def test_a_branch_by_a_size_that_a_run_computes_has_a_plan_for_either() -> None:
             x = np.array(elements, np.float32)
             result, expected = session(x), reference(x)
             assert (result.shape, result.tolist()) == (expected.shape, expected.tolist())
+
+
+ONE_IN_A_BATCH = f"""{HEAD} g (float[batch, 1, n] x) => (y) {{
+    row = Squeeze (x)
+    places = NonZero (row)
+    rows = Transpose <perm = [1, 0]> (places)
+    y = GatherND (row, rows)
+}}"""
+"""Only a batch of one makes coordinates of one number; with a batch of another size they are of two."""
+
+RANGE = (
+    ONE_IN_A_BATCH.replace("GatherND (row,", "GatherND (numbers,")
+    .replace(
+        "row = ",
+        "zero = Constant <value_int = 0> () one = Constant <value_int = 1> () numbers = Range (zero, k, one) row = ",
+    )
+    .replace(") => (y)", ", int64 k) => (y)")
+)
+
+
+def test_a_model_that_fails_to_compile_for_open_sizes_is_compiled_for_those_of_a_run(shapes: list[list[str]]) -> None:
+    opened = session(RANGE)
+    assert "cpu" not in opened.providers
+    for count in (4, 7, 4):
+        x = np.arange(count, dtype=np.float32).reshape(1, 1, -1)
+        assert opened.run(None, {"x": x, "k": np.array(count)})[0].tolist() == list(range(1, count))
+    assert "cpu" in opened.providers
+    assert shapes == [["float32[batch, 1, n]", "int64[]"], ["float32[1, 1, size2_of_x]", "int64[]"]]
+    chosen = opened._variants.chosen({"x": x, "k": np.array(4)})
+    assert chosen is not None
+    assert chosen.fast_path.run({"x": x, "k": np.array(4)}) is not None
+
+
+def test_a_model_that_fails_to_compile_says_what_is_wrong_with_a_run_by_the_reference() -> None:
+    with pytest.raises(ingot.IngotError):
+        session(RANGE).run(None, {"x": np.ones((2, 1, 3), np.float32), "k": np.array(3)})
+
+
+@pytest.mark.parametrize("text", [ADD, RANGE])
+def test_plans_beside_the_first_are_kept_for_the_next_process(
+    text: str, shapes: list[list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INGOT_CACHE", str(tmp_path / "cache"))
+    path = tmp_path / "model.onnx"
+    ingot.save(ingot.parse_model(text), path)
+    feeds: dict[str, Any] = (
+        {"x": floats(3).reshape(1, 1, 3), "k": np.array(3)} if text is RANGE else {"x": floats(3), "w": floats(1)}
+    )
+    results = []
+    for _ in range(3):
+        opened = Session(path, providers=("cpu", "reference"), threads=1)
+        results.append(opened.run(None, feeds)[0].tolist())
+        results.append(opened.run(None, feeds)[0].tolist())
+        opened.close()
+        for thread in threading.enumerate():
+            if thread.name == "ingot-keep":
+                thread.join()
+    assert results == [results[0]] * 6
+    with_sizes = [types for types in shapes if "size" in "".join(types)]
+    assert len(with_sizes) == 1

@@ -33,9 +33,9 @@ def generate(folder: Path, names: list[str]) -> None:
         jobs[f"ingot-sklearn/{name}"] = partial(by_ingot, estimator)
     for name in BOOSTERS:
         jobs[f"onnxmltools/{name}"] = partial(by_onnxmltools, name)
-    for name in NETWORKS:
-        jobs[f"torch/{name}"] = partial(exported, name)
-        jobs[f"torch-traced/{name}"] = partial(exported, name, dynamo=False)
+    for name, network in NETWORKS.items():
+        jobs[f"torch/{name}"] = partial(exported, network)
+        jobs[f"torch-traced/{name}"] = partial(exported, network, dynamo=False)
     for name, job in jobs.items():
         path = folder / f"{name}.onnx"
         if path.exists() or path.with_suffix(".refused").exists() or (names and not any(n in name for n in names)):

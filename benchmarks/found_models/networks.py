@@ -173,9 +173,8 @@ NETWORKS: dict[str, Network] = {
 }
 
 
-def exported(name: str, dynamo: bool = True) -> bytes:
+def exported(network: Network, dynamo: bool = True) -> bytes:
     """A network as torch's exporter writes it, or as the older one does, which traces it."""
-    network = NETWORKS[name]
     torch: Any = import_module("torch")
     transformers: Any = import_module("transformers")
     logging.getLogger("transformers").setLevel(logging.ERROR)

@@ -235,7 +235,7 @@ class _Compilation:
         return tuple(self._body(call, graph, program, around) for graph in call.node.subgraphs)
 
     def _body(self, call: Call, graph: Graph, program: Program, around: Optimised) -> _EmittedBody:
-        """A subgraph of the node of a call, outlined and emitted, unless that leaves no kernel.
+        """A subgraph of the node of a call, outlined and emitted, unless no types fit it.
 
         Where branches in it were decided by an assumption, the subgraph is right only while that holds, so that it is
         `strict`: if it has no plan, no run can check the guard.
@@ -261,7 +261,7 @@ class _Compilation:
         except CheckError:  # types that do not fit where they are more exact: the run will say so
             del self.names[named:]
             return none
-        if not (_can_check(guards, body) if strict else _has_kernels(body)):
+        if strict and not _can_check(guards, body):
             del self.names[named:]
             return none
         return _EmittedBody(strict, body, invariants, names, around_names, captured, len(graph))
@@ -327,12 +327,6 @@ def _verify_kernels(stage: Fused | Scheduled) -> None:
 
 def _calls_with_bodies(fused: Fused) -> list[Call]:
     return [step for step in fused.steps if isinstance(step, Call) and step.node.subgraphs]
-
-
-def _has_kernels(body: _Emitted) -> bool:
-    """Whether there is a kernel in a body, or in one inside of it."""
-    inside = (inner.emitted for own in body.bodies.values() for inner in own)
-    return not all(isinstance(step, Call) for step in body.scheduled.steps) or any(inside)
 
 
 def _can_check(guards: Guards, body: _Emitted) -> bool:

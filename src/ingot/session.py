@@ -13,7 +13,7 @@ from ingot.dataclass import dataclass
 from ingot.errors import CheckError, CompileError, InputError, UnsupportedError
 from ingot.format.load import ModelSource
 from ingot.ir.model import Model
-from ingot.ir.types import Type
+from ingot.ir.types import TensorType, Type, is_static
 from ingot.ir.value import Value
 from ingot.passes.levels import refuse_level
 from ingot.passes.precisions import Precision, refuse_precision
@@ -29,12 +29,12 @@ from ingot.runtime.guards import GuardFailed, KernelError
 from ingot.runtime.interrupt import Cancel, Interrupt, Interrupted, interrupt_of
 from ingot.runtime.limits import LimitError, RunLimits
 from ingot.runtime.observed_types import ObservedTypes, TypeNotes
-from ingot.runtime.provider import Compiler, Provider
+from ingot.runtime.provider import Provider
 from ingot.runtime.recent import remember
 from ingot.runtime.results import owned
+from ingot.session_model import BuildOptions, SessionModel
 from ingot.typed_plans import TypedPlans
 from ingot.variants import Variants
-from ingot.warm_start import ModelKey, find, keep, key_of, load_source, with_overrides
 
 if TYPE_CHECKING:
     from ingot.compile import Artifacts, Build
@@ -88,7 +88,7 @@ class Session:
         differently (2). In a `precision`, products by constant weights are computed in fewer bits where that is faster:
         "bf16" rounds both operands to bfloat16, "fp16" the weights to float16, and both sum in float32; "int8-dynamic"
         multiplies bytes, with scales by the range of each run. The reference knows float32 alone. A model that was
-        never opened before is compiled here, but the parts with little work only as drafts, which the first run uses,
+        never opened before is compiled here, but as drafts where that saves time, which the first run uses,
         with the same results; the second waits for the rest, which is compiled in the background. With a `start` "at
         once" all is: the reference runs the model until then, so that results of the first runs may differ from later
         ones in their last bits. What goes wrong in the background, the next run reports; `close` waits for it.
@@ -115,25 +115,19 @@ class Session:
         self._precision = precision
         self._fallback = fallback
         self._start = start
+        self._strict = strict
         self._background: Background | None = None
         self._has_run = False
-        self._strict = strict
         self._orders: Orders = {}
-        self._loaded: Model | None = None
-        self._typed: TypedModel | None = None
-        self._repairs: tuple[Repair, ...] = ()
         self._warned = False
+        self._uncompiled: str | None = None
+        """Why the model could not be compiled for the sizes that it declares."""
         self._artifacts: Artifacts | None = None
-        self._lock = ForkLock()
         self._compiler = compiler = compiler_of(self._providers)
         self._evaluators = evaluators_of(self._providers)
-        key = cached = None
-        if compiler is not None and compiler.fingerprint is not None and self._catalog is None:
-            machine = f"{compiler.name}\n{compiler.fingerprint}"
-            machine += f"\nprecision {precision}" if precision else ""
-            key = key_of(model, self._limits, optimise, f"{machine}\nstrict" if strict else machine)
-            cached = None if key is None else find(key, threads, self._limits)
-        self._source: Model | ModelSource | ModelKey | None = model if key is None else key
+        options = BuildOptions(self._catalog, self._limits, threads, optimise, precision, strict)
+        self._model = SessionModel(model, compiler, options)
+        cached = self._model.find()
         self._compiled = None if cached is None else cached.executable
         self._with_overrides: dict[frozenset[str], tuple[Executable | None, Variants]] = {}
         self._overrides_lock = ForkLock()
@@ -141,68 +135,21 @@ class Session:
             if compiler is not None:
                 compiler.warm_up()
             with uncollected():  # the imports of all stages too
-                graph = self._ready.graph
+                graph = self.typed.model.graph
             self._inputs: Sequence[Value] = list(graph.inputs)
             self._outputs: Sequence[Value] = list(graph.outputs)
+            self._model.outputs = self._outputs
             self._defaults = frozenset(value.name for value in graph.inputs if value.constant is not None)
             if compiler is not None and start == "compiled":
-                self._compile(compiler, fallback, key, draft=_may_draft())
+                self._compile(fallback, draft=_may_draft())
             elif compiler is not None:
-                typed = self.typed
-                self._background = Background(lambda: self._use(self._build(typed, compiler), key))
+                self._background = Background(lambda: self._use(self._model.build()))
         else:
             self._inputs, self._outputs, self._defaults = cached.inputs, cached.outputs, frozenset(cached.defaults)
-        self._key = key if self._defaults else None
+            self._model.outputs = self._outputs
         self._places = {value.name: place for place, value in enumerate(self._outputs)}
         self._variants = Variants(self._inputs)
         self._typed_plans = TypedPlans()
-
-    def _prepare(self, proceed: Proceed | None = None) -> tuple[Model, TypedModel]:
-        """The model as it was given but for repairs, and typed; after a warm start both are loaded only here.
-
-        What `proceed` raises ends it.
-        """
-        with self._lock.held(proceed):
-            if self._loaded is None or self._typed is None:
-                from ingot.prepare import prepare, repair_and_prepare  # a warm start needs none
-
-                loaded = load_source(self._source, self._limits)
-                if proceed is not None:
-                    proceed()
-                if self._strict:
-                    self._typed = prepare(loaded, self.catalog, self._limits)
-                else:
-                    prepared = repair_and_prepare(loaded, self.catalog, self._limits)
-                    loaded, self._typed, self._repairs = prepared.model, prepared.typed, prepared.repairs
-                self._loaded = loaded
-                self._source = None
-            return self._loaded, self._typed
-
-    @property
-    def _ready(self) -> Model:
-        return self.typed.model
-
-    def _build(
-        self,
-        typed: TypedModel,
-        compiler: Compiler,
-        proceed: Proceed | None = None,
-        draft: bool = False,
-        assumptions: Assumptions | None = None,
-    ) -> Build:
-        from ingot.compile import Options, compile_model  # all stages
-
-        options = Options(
-            self.catalog,
-            self._threads,
-            self._limits,
-            self._optimise,
-            proceed,
-            draft,
-            self._precision,
-            assumptions or Assumptions(),
-        )
-        return compile_model(typed, compiler, options)
 
     def _rebuilt(
         self,
@@ -215,18 +162,8 @@ class Session:
 
         None, and the reason, if that fails. What `proceed` raises ends it.
         """
-        compiler = self._compiler
-        assert compiler is not None
-
-        def build(proceed: Proceed | None) -> Executable:
-            from ingot.prepare import prepare  # a warm start needs none
-
-            model = self._prepare(proceed)[0]
-            typed = prepare(model, self.catalog, self._limits, overridden, assumptions.shapes)
-            return self._build(typed, compiler, proceed, assumptions=assumptions).executable
-
         try:
-            return until_ended(build, proceed)
+            return until_ended(partial(self._model.again, assumptions, overridden), proceed)
         except (CheckError, CompileError, UnsupportedError) as error:
             failures.append(error.message)
             return None
@@ -251,25 +188,26 @@ class Session:
                 self._compiled = executable
         return executable
 
-    def _compile(self, compiler: Compiler, fallback: bool, key: ModelKey | None = None, draft: bool = False) -> None:
+    def _compile(self, fallback: bool, draft: bool) -> None:
         try:
-            build = self._build(self._prepare()[1], compiler, draft=draft)
+            build = self._model.build(draft=draft)
         except CompileError as error:
             if not fallback:
                 raise
-            self._warn(f"the model is not compiled, the reference runs it: {error.message}")
+            self._uncompiled = error.message
+            if not any(_is_open(value) for value in self._inputs):  # else a run may know what is missing
+                self._warn(f"the model is not compiled, the reference runs it: {error.message}")
             return
-        self._use(build, key)
+        self._use(build)
 
-    def _use(self, build: Build, key: ModelKey | None) -> None:
+    def _use(self, build: Build) -> None:
         """Run a build from now on, and keep its plan; one with drafts only for a run, while it is finished."""
         self._compiled, self._artifacts = build.executable, build.artifacts
         finish = build.finish
         if finish is not None:
-            self._background = Background(lambda: self._use(finish(), key), is_awaited=True)
-        elif key is not None:
-            assert self._typed is not None
-            keep(key, build, self._outputs, self._typed.model)
+            self._background = Background(lambda: self._use(finish()), is_awaited=True)
+        else:
+            self._model.keep(build)
 
     def _end_background(self, wait: bool = False) -> None:
         """Report what became of the compilation in the background, if it has ended."""
@@ -280,6 +218,7 @@ class Session:
         self._background = None
         if isinstance(error, CompileError) and self._fallback:
             if self._compiled is None:
+                self._uncompiled = error.message
                 self._warn(f"the model is not compiled, the reference runs it: {error.message}")
             else:
                 self._warn(f"the model stays as it was compiled for its first run, slower: {error.message}")
@@ -327,25 +266,8 @@ class Session:
 
     def _with_defaults_overridden(self, overridden: frozenset[str], proceed: Proceed | None) -> Executable | None:
         """The model compiled without these defaults, from the cache if it is there; None if that fails."""
-        compiler = self._compiler
-        assert compiler is not None
-        key = None if self._key is None else with_overrides(self._key, overridden)
-
-        def build(proceed: Proceed | None) -> Executable:
-            cached = None if key is None else find(key, self._threads, self._limits)
-            if cached is not None:
-                return cached.executable
-            from ingot.prepare import prepare  # a warm start needs none
-
-            model = self._prepare(proceed)[0]
-            typed = prepare(model, self.catalog, self._limits, without=overridden)
-            compiled = self._build(typed, compiler, proceed)
-            if key is not None:
-                keep(key, compiled, self._outputs, self._ready)
-            return compiled.executable
-
         try:
-            return until_ended(build, proceed)
+            return until_ended(partial(self._model.with_overrides, overridden), proceed)
         except (CheckError, CompileError, UnsupportedError) as error:
             if not self._fallback:
                 raise
@@ -357,27 +279,28 @@ class Session:
     def providers(self) -> tuple[str, ...]:
         """Who runs the model, by name: without the first, if that could not compile it, or has not done so yet."""
         names = tuple(provider.name for provider in self._providers)
-        return names[1:] or ("reference",) if self._compiler is not None and self._compiled is None else names
+        is_compiled = self._compiled is not None or bool(self._variants)
+        return names[1:] or ("reference",) if self._compiler is not None and not is_compiled else names
 
     @property
     def catalog(self) -> Catalog:
-        return self._catalog or _standard()
+        return self._model.catalog
 
     @property
     def model(self) -> Model:
         """The model as it was given, but for what was repaired in it."""
-        return self._prepare()[0]
+        return self._model.prepared()[0]
 
     @property
     def repairs(self) -> tuple[Repair, ...]:
         """What was changed in the model because it breaks the standard."""
-        self._prepare()
-        return self._repairs
+        self._model.prepared()
+        return self._model.repairs
 
     @property
     def typed(self) -> TypedModel:
         """The model in the newest operators, with the types of its values: what providers are given."""
-        return self._prepare()[1]
+        return self._model.prepared()[1]
 
     @property
     def limits(self) -> RunLimits:
@@ -402,7 +325,7 @@ class Session:
         """
         self._end_background(wait=True)
         if self._artifacts is None and self._compiled is not None and self._compiler is not None:
-            self._compile(self._compiler, fallback=False)  # its plan was found on disk, without the stages before
+            self._compile(fallback=False, draft=False)  # its plan was found on disk, without the stages before
         return self._artifacts
 
     def run(
@@ -438,9 +361,10 @@ class Session:
         if compiled is not None and overrides:
             overridden = self._defaults.intersection(feeds or ())
             compiled, variants = self._compiled_for(overridden, interrupt)
-        if compiled is not None and feeds is not None and observe_steps is None:
+        tries = compiled is not None or (compilable and not overrides and self._uncompiled is not None)
+        if tries and feeds is not None and observe_steps is None:
             own_seed = self._seed if seed is None else seed
-            results = compiled.fast_path.run(feeds, interrupt, own_seed)
+            results = None if compiled is None else compiled.fast_path.run(feeds, interrupt, own_seed)
             if results is None:
                 results = self._run_again(compiled, variants, feeds, own_seed, interrupt)
             if results is not None:
@@ -453,7 +377,7 @@ class Session:
             return self._run(
                 _Run(outputs, feeds or {}, interrupt, self._seed if seed is None else seed, observe, observe_steps),
                 compiled,
-                variants,
+                variants if tries else None,
                 overridden,
                 background,
             )
@@ -463,7 +387,7 @@ class Session:
 
     def _run_again(
         self,
-        compiled: Executable,
+        compiled: Executable | None,
         variants: Variants,
         feeds: Mapping[str, Any],
         seed: int,
@@ -474,7 +398,7 @@ class Session:
         def evaluation(model: Model) -> Evaluation:
             return self._evaluation(model, seed, interrupt, None, None)
 
-        results = compiled.run_again(feeds, evaluation, interrupt)
+        results = None if compiled is None else compiled.run_again(feeds, evaluation, interrupt)
         variant = variants.chosen(feeds) if results is None and variants else None
         if variant is None:
             return results
@@ -485,11 +409,14 @@ class Session:
         self,
         run: _Run,
         compiled: Executable | None,
-        variants: Variants,
+        variants: Variants | None,
         overridden: frozenset[str],
         background: Background | None,
     ) -> list[Any]:
-        """A run that is not on the fast path: compiled, compiled again where a guard fails, or on the reference."""
+        """A run that is not on the fast path: compiled, compiled again where a guard fails, or on the reference.
+
+        `variants` are None where nothing but the reference may run it.
+        """
         outputs, interrupt = run.outputs, run.interrupt
         proceed = None if interrupt is None else interrupt.check
         ready = checked_feeds(self._inputs, run.feeds, self._defaults, strict=self._strict)
@@ -499,18 +426,18 @@ class Session:
 
         if background is not None:
             try:
-                return owned(evaluation(self._ready).run(ready, outputs), ready.values())
+                return owned(evaluation(self.typed.model).run(ready, outputs), ready.values())
             except Superseded:
-                background, compiled = None, self._compiled
-        reason = None
+                background, compiled, variants = None, self._compiled, self._variants
+        reason = None if compiled is not None or variants is None else self._uncompiled
         failures: list[str] = []
         failed_choices: set[str] = set()
-        if compiled is not None:
+        if variants is not None:
 
             def build(assumptions: Assumptions) -> Executable | None:
                 return self._rebuilt(assumptions, failures, overridden, proceed)
 
-            others = () if overridden else self._typed_plans.others(compiled)
+            others = () if overridden or compiled is None else self._typed_plans.others(compiled)
             for executable in variants.candidates(compiled, ready, build, failed_choices, proceed, others):
                 notes = TypeNotes()
                 try:
@@ -526,12 +453,13 @@ class Session:
                 except KernelError as error:
                     reason = str(error)
                     break  # the reference says what is wrong, and where, or that nothing is
-        if self._typed is None:  # after a warm start
-            until_ended(self._prepare, proceed)
-        results = owned(evaluation(self._ready).run(ready, outputs), ready.values())
+        if not self._model.is_prepared:  # after a warm start
+            until_ended(self._model.prepared, proceed)
+        results = owned(evaluation(self.typed.model).run(ready, outputs), ready.values())
         if reason is not None:
             again = "".join(f"; compiled again: {failure}" for failure in dict.fromkeys(failures))
-            self._warn(f"a compiled run was thrown away, the reference ran the whole model: {reason}{again}")
+            thrown = "the model is not compiled" if compiled is None else "a compiled run was thrown away"
+            self._warn(f"{thrown}, the reference ran the whole model: {reason}{again}")
         return results
 
     def _run_typed(
@@ -656,6 +584,11 @@ def _proceed(interrupt: Interrupt | None, background: Background | None) -> Call
             check()
 
     return proceed if len(checks) > 1 else next(iter(checks), None)
+
+
+def _is_open(value: Value) -> bool:
+    """Whether a run may know more of an input than its declared type says."""
+    return not isinstance(value.type, TensorType) or not is_static(value.type.shape)
 
 
 def _default_providers() -> tuple[str, ...]:

@@ -11,12 +11,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any, TypeAlias
 
+from ingot.ir.types import TensorType
+from ingot.runtime.assumptions import Assumptions
 from ingot.runtime.ended_work import Proceed
 from ingot.runtime.executable import Executable
 from ingot.runtime.fork_lock import ForkLock
 from ingot.runtime.observed_types import ObservedTypes
 from ingot.variants import Build
+
+_Key: TypeAlias = tuple[frozenset[Any] | None, frozenset[str], frozenset[tuple[str, TensorType]]]
 
 _MOST = 4
 """Plans for types of one session."""
@@ -26,7 +31,8 @@ class TypedPlans:
     """The plans of one session for types that runs have shown."""
 
     def __init__(self) -> None:
-        self._plans: dict[frozenset[tuple[str, str]], Executable | None] = {}
+        self._plans: dict[_Key, Executable | None] = {}
+        """Plans by all that they were compiled with; None where that failed."""
         self._before: list[Executable] = []
         """The plans whose runs have shown the types."""
         self._lock = ForkLock()
@@ -47,10 +53,11 @@ class TypedPlans:
         types = {**assumed.types, **observed}
         if types == assumed.types:
             return None
-        key = _key(types)
+        wanted = replace(assumed, types=types)
+        key = _key(wanted)
         with self._lock.held(proceed):
             if key not in self._plans and len(self._plans) < _MOST:
-                self._plans[key] = build(replace(assumed, types=types))
+                self._plans[key] = build(wanted)
                 if before not in self._before:
                     self._before.append(before)
                 listed = ", ".join(f"{name}: {type_}" for name, type_ in types.items())
@@ -59,9 +66,10 @@ class TypedPlans:
 
     def others(self, first: Executable) -> Sequence[Executable]:
         """The plans to try where the guards of the first fail: those for other types, then those for any."""
-        plans = [*reversed([plan for plan in self._plans.values() if plan is not None]), *self._before]
-        return [plan for plan in plans if plan is not first]
+        plans = [*reversed(list(self._plans.values())), *self._before]  # in one step: other threads may add some
+        return [plan for plan in plans if plan is not None and plan is not first]
 
 
-def _key(types: ObservedTypes) -> frozenset[tuple[str, str]]:
-    return frozenset((name, str(type_)) for name, type_ in types.items())
+def _key(assumptions: Assumptions) -> _Key:
+    shapes, types = assumptions.shapes, assumptions.types
+    return None if shapes is None else frozenset(shapes.items()), assumptions.reversed_choices, frozenset(types.items())

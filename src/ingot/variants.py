@@ -6,6 +6,9 @@ declares for other values than inputs: first with a name of its own for every op
 are zero or one, so that broadcasting is known, which serves all sizes of that pattern; and if guards of that plan fail
 too, for exactly the sizes of the run. Kernels are templates that take sizes at run time, so most are there already.
 
+A model that cannot be compiled for the sizes that it declares has no first plan; the sizes of a run may be all that was
+missing, and it is compiled for these in the same way.
+
 A choice may rest on a size that a run computes, such as that of a Squeeze without axes. Where such a guard fails, the
 model is compiled with the other choice, and the next runs have a plan for either.
 """
@@ -73,12 +76,15 @@ class Variants:
 
     def replace(self, before: Executable, after: Executable | None) -> None:
         """Choose another plan, or the first one for None, for all shapes that a plan was chosen for."""
-        chosen = {signature: after if plan is before else plan for signature, plan in self._chosen.items()}
-        self._chosen = {signature: plan for signature, plan in chosen.items() if plan is not None}
+        for signature, plan in list(self._chosen.items()):  # in one step: other threads may add some
+            if plan is before and after is not None:
+                self._chosen[signature] = after
+            elif plan is before:
+                self._chosen.pop(signature, None)
 
     def candidates(
         self,
-        first: Executable,
+        first: Executable | None,
         feeds: Mapping[str, Any],
         build: Build,
         failed: set[str],
@@ -97,8 +103,9 @@ class Variants:
         known = self._chosen.get(signature)
         if known is not None:
             yield known
-        failed.clear()
-        yield first
+        if first is not None:
+            failed.clear()
+            yield first
         for executable in others:
             if executable is not known:
                 remember(self._chosen, signature, executable, _MOST)

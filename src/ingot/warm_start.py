@@ -20,9 +20,10 @@ from ingot.ir.domains import TRAINING
 from ingot.ir.graph import Graph
 from ingot.ir.model import Model
 from ingot.ir.tensor import Tensor as Held
-from ingot.ir.types import TensorType
+from ingot.ir.types import TensorType, format_shape
 from ingot.ir.value import Value
 from ingot.runtime import plan_file, thread_pool
+from ingot.runtime.assumptions import Assumptions
 from ingot.runtime.executable import Executable
 from ingot.runtime.limits import RunLimits, refuse_nesting, within_the_stack
 from ingot.runtime.processors import processors
@@ -85,8 +86,13 @@ def load_source(source: Model | ModelSource | ModelKey, limits: RunLimits) -> Mo
     return load(source.data, folder=source.folder) if isinstance(source, ModelKey) else load(source)
 
 
-def find(key: ModelKey, threads: int | None, limits: RunLimits) -> CachedModel | None:
-    """The model with a key; None if the cache has no plan file for it, or external weights have changed."""
+def find(
+    key: ModelKey, threads: int | None, limits: RunLimits, assumptions: Assumptions | None = None
+) -> CachedModel | None:
+    """The model with a key; None if the cache has no plan file for it, or external weights have changed.
+
+    `assumptions` are what its plan was compiled with, which the key has to name (`with_assumptions`).
+    """
     if key.content is None:
         return None
     file = plan_file.read(_path(key.content, key.parameters), threads or processors(), limits.nodes)
@@ -95,7 +101,7 @@ def find(key: ModelKey, threads: int | None, limits: RunLimits) -> CachedModel |
     thread_pool.provide(Code(file.thread_pool.entries, file.plan))
     inputs = [Value(name, type_) for name, type_ in file.inputs]
     nodes = cache(lambda: _model(file.calls[0]))
-    executable = Executable(file.plan, file.outputs, nodes, limits.most_bytes)
+    executable = Executable(file.plan, file.outputs, nodes, limits.most_bytes, assumptions)
     outputs = tuple(Value(name, type_) for name, type_ in file.results)
     return CachedModel(executable, tuple(inputs), outputs, file.defaults)
 
@@ -103,6 +109,20 @@ def find(key: ModelKey, threads: int | None, limits: RunLimits) -> CachedModel |
 def with_overrides(key: ModelKey, names: Iterable[str]) -> ModelKey:
     """The key for a session in which the defaults of these inputs are overridden."""
     return replace(key, parameters=(*key.parameters, *sorted(names)))
+
+
+def with_assumptions(key: ModelKey, assumptions: Assumptions) -> ModelKey:
+    """The key for a plan that was compiled with what a run has shown."""
+    shapes = {} if assumptions.shapes is None else assumptions.shapes
+    parts = (
+        "shapes" if assumptions.shapes is not None else "",
+        *(f"{name}: {format_shape(shapes[name])}" for name in sorted(shapes)),
+        "choices",
+        *sorted(assumptions.reversed_choices),
+        "types",
+        *(f"{name}: {assumptions.types[name]}" for name in sorted(assumptions.types)),
+    )
+    return replace(key, parameters=(*key.parameters, *parts))
 
 
 def keep(key: ModelKey, build: Build, outputs: Sequence[Value], model: Model) -> None:

@@ -16,6 +16,7 @@ from ingot.cache import directory, kernels
 from ingot.codegen.elf import LinkedCode
 from ingot.codegen.llvm import templates
 from ingot.codegen.llvm.compile import code_later
+from ingot.codegen.llvm.make import Effort
 from ingot.dims import symbol
 from ingot.schedule.target import Target
 
@@ -38,9 +39,9 @@ def run() -> None:
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     made: list[str] = []
 
-    def counting(text: str, target: Target, then: Callable[[LinkedCode], Any], draft: bool) -> Future[Any]:
+    def counting(text: str, target: Target, then: Callable[[LinkedCode], Any], effort: Effort) -> Future[Any]:
         made.append(text)
-        return code_later(text, target, then, draft)
+        return code_later(text, target, then, effort)
 
     monkeypatch.setattr(templates, "code_later", counting)
     return made

@@ -212,7 +212,7 @@ def test_the_second_run_of_a_model_finds_what_the_first_has_compiled(
     for thread in threading.enumerate():
         if thread.name == "ingot-keep":
             thread.join()
-    monkeypatch.setattr("ingot.session.load_source", lambda *_: pytest.fail("the model is loaded"))
+    monkeypatch.setattr("ingot.session_model.load_source", lambda *_: pytest.fail("the model is loaded"))
     result = run(*arguments)
     assert (result.exit_code, result.stderr) == (0, "")
     np.testing.assert_allclose(np.load("y.npy"), expected(X), rtol=1e-5)

@@ -6,7 +6,7 @@ import llvmlite.binding as llvm
 
 from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.builder import Builder
-from ingot.codegen.llvm.types import F32, I64, PTR
+from ingot.codegen.llvm.types import F32, I64, PTR, stack_slot
 
 
 def begun() -> tuple[Builder, ir.Function]:
@@ -39,6 +39,35 @@ def test_nothing_is_computed_twice_in_a_block() -> None:
 def test_the_first_element_is_where_its_pointer_points() -> None:
     b, function = begun()
     assert b.gep(function.args[0], [I64(0)], source_etype=F32) is function.args[0]
+
+
+def test_a_local_is_loaded_and_stored_once_in_a_block() -> None:
+    b, function = begun()
+    place, x = stack_slot(b, I64), function.args[1]
+    before = b.load_local(place, I64)
+    assert b.load_local(place, I64) is before
+    b.store_local(b.add(before, x), place)
+    b.store_local(x, place)
+    assert b.load_local(place, I64) is x
+    other = b.append_basic_block("other")
+    b.branch(other)
+    b.position_at_end(other)
+    assert b.load_local(place, I64) is not x
+    lines = [str(line) for line in function.entry_basic_block.lines]
+    assert sum(" load " in line for line in lines) == 1
+    assert [line for line in lines if line.startswith("store")] == [f"store i64 {x.text}, ptr {place.text}"]
+
+
+def test_what_a_block_that_has_ended_stores_is_stored_at_once() -> None:
+    b, function = begun()
+    place, (_, x) = stack_slot(b, I64), function.args
+    other = b.append_basic_block("other")
+    b.branch(other)
+    b.position_at_end(other)
+    with b.goto_entry_block():
+        b.store_local(x, place)
+        assert b.load_local(place, I64) is not x
+    assert str(function.entry_basic_block.lines[1]).startswith("store")
 
 
 def test_what_does_not_fit_is_left_to_llvm() -> None:

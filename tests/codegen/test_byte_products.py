@@ -169,27 +169,49 @@ CONVOLUTIONS: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]]
 }
 
 
-@pytest.mark.parametrize(
-    ("left", "right", "point"),
-    [("uint8", "int8", 0), ("int8", "int8", 3), ("uint8", "uint8", 128), ("int8", "uint8", None)],
-)
-@pytest.mark.parametrize("name", CONVOLUTIONS)
-def test_convolutions_give_the_sums_of_the_reference(name: str, point: int | None, left: str, right: str) -> None:
+POINTS: dict[str, tuple[str, str, int | None, int | None]] = {
+    "none of filters": ("uint8", "int8", 0, 0),
+    "signed": ("int8", "int8", 3, -7),
+    "in the middle": ("uint8", "uint8", 128, 128),
+    "not in the middle": ("uint8", "uint8", 255, 7),
+    "none": ("int8", "uint8", None, None),
+}
+
+
+def convolution(name: str, points: str, computed: bool) -> tuple[Model, dict[str, Any]]:
+    """A ConvInteger and its inputs; its zero points are constants, or `computed` by who calls it."""
     x_shape, w_shape, attributes = CONVOLUTIONS[name]
-    x, w = bytes_of(left, x_shape, 1), bytes_of(right, w_shape, 2)
-    points = [] if point is None else [np.array(point).astype(left), np.array(point).astype(right)]
-    texts = [f"{name} = {value}" for name, value in attributes.items()]
-    inputs = ["x", "w", *["p", "q"][: len(points)]]
-    kinds = ", ".join(f"{kind}{list(value.shape)} {name}" for name, value, kind in (("x", x, left), ("w", w, right)))
-    constants = ", ".join(
-        f"{kind} {name} = {{{value}}}" for name, value, kind in zip(("p", "q"), points, (left, right), strict=False)
-    )
+    left, right, p, q = POINTS[points]
+    arrays: dict[str, Any] = {"x": bytes_of(left, x_shape, 1), "w": bytes_of(right, w_shape, 2)}
+    if p is not None:
+        arrays |= {"p": np.array(p).astype(left), "q": np.array(q).astype(right)}
+    constants = {} if computed else {name: arrays.pop(name) for name in ("p", "q") if name in arrays}
+    kinds = ", ".join(f"{array.dtype}{list(array.shape)} {name}" for name, array in arrays.items())
+    numbers = ", ".join(f"{array.dtype} {name} = {{{array}}}" for name, array in constants.items())
+    written = ", ".join(f"{name} = {value}" for name, value in attributes.items())
     text = (
-        f'<ir_version: 9, opset_import: ["" : 21]> g ({kinds}) => (y) <{constants}>'
-        f"{{ y = ConvInteger <{', '.join(texts)}> ({', '.join(inputs)}) }}"
-    ).replace("<>", "")
-    session, reference = (
-        Session(parse_model(text), providers=(each,), fallback=False) for each in ("cpu", "reference")
+        f'<ir_version: 9, opset_import: ["" : 21]> g ({kinds.replace("[] ", " ")}) => (y) <{numbers}>'
+        f"{{ y = ConvInteger <{written}> ({', '.join(['x', 'w', *(['p', 'q'] if p is not None else [])])}) }}"
     )
+    return parse_model(text.replace("<>", "")), arrays
+
+
+@pytest.mark.parametrize(
+    ("name", "computed"),
+    [*((name, False) for name in CONVOLUTIONS), *((name, True) for name in ("3 x 3", "in groups", "depthwise"))],
+)
+@pytest.mark.parametrize("points", POINTS)
+def test_convolutions_give_the_sums_of_the_reference(name: str, points: str, computed: bool) -> None:
+    model, arrays = convolution(name, points, computed)
+    session, reference = (Session(model, providers=(each,), fallback=False) for each in ("cpu", "reference"))
     assert scheduled(session)
-    np.testing.assert_array_equal(session.run(None, {"x": x, "w": w})[0], reference.run(None, {"x": x, "w": w})[0])
+    np.testing.assert_array_equal(session.run(None, arrays)[0], reference.run(None, arrays)[0])
+
+
+@pytest.mark.parametrize("computed", [False, True], ids=["constant", "computed"])
+@pytest.mark.parametrize("points", POINTS)
+def test_convolutions_multiply_bytes_whatever_the_zero_points(points: str, computed: bool) -> None:
+    model, _ = convolution("3 x 3", points, computed)
+    kernels = scheduled(Session(model, providers=("cpu",), fallback=False))
+    products = [nest for kernel in kernels for nest in kernel.nests if isinstance(nest, Contraction)]
+    assert [product.is_of_bytes for product in products] == [True]

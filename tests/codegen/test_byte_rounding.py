@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ingot import Session
-from ingot.builder import Float32, build, op
+from ingot.builder import Float32, UInt8, build, op
 from ingot.loops.ir import kernels_in
 from ingot.loops.show import show_kernel
 
@@ -64,3 +64,21 @@ def test_what_is_dequantised_at_once_does_not_become_bytes() -> None:
     text = "".join(map(show_kernel, kernels_in(session.compiled.scheduled.steps)))
     assert "round_within" in text
     assert "uint8(" not in text
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int8])
+@pytest.mark.parametrize("scale", [0.5, 0.25, 1 / 3, 1e-3, 7e30, np.inf])
+def test_sums_scaled_in_float64_are_rounded_to_the_codes_of_the_reference(scale: float, kind: Any) -> None:
+    limits = np.iinfo(kind)
+    w: Any = np.arange(-24, 24, dtype=np.int8).reshape(48, 1, 1, 1)
+
+    def convolved(x: Any, x_scale: Any) -> Any:
+        one, zero = np.float32(1), np.uint8(100)
+        return op.QLinearConv(x, x_scale, zero, w, one, np.int8(0), one, kind(limits.max - 60))
+
+    model = build(convolved, UInt8[1, 1, 16, 16], Float32[()], opset=21)
+    feeds = {"x": np.arange(256, dtype=np.uint8).reshape(1, 1, 16, 16), "x_scale": np.float32(scale)}
+    session = Session(model, providers=("cpu",), fallback=False, threads=1)
+    with np.errstate(all="ignore"):
+        expected = Session(model, providers=("reference",)).run(None, feeds)[0]
+    np.testing.assert_array_equal(session.run(None, feeds)[0], expected)

@@ -89,6 +89,18 @@ def test_scalars_and_vectors_have_the_same_bits(name: str, dtype: Real) -> None:
         np.testing.assert_array_equal(_comparable(jitted(name, dtype, lanes)(*xs)), _comparable(scalar))
 
 
+@pytest.mark.parametrize("name", ["exp", "exp2", "exp_nonpositive"])
+@pytest.mark.parametrize(("vector", "instructions"), [(32, 0), (64, 1)])
+def test_one_instruction_makes_powers_of_two_where_there_is_one(name: str, vector: int, instructions: int) -> None:
+    module = ir.Module()
+    module.triple, module.vector = "x86_64-unknown-linux-gnu", vector
+    kind = ir.VectorType(ir.FloatType(), 16)
+    function = ir.Function(module, ir.FunctionType(kind, [kind]), "f")
+    b = Builder(function.append_basic_block())
+    b.ret(FUNCTIONS[name].emit(b, function.args[0]))
+    assert len(re.findall("call .*avx512.mask.scalef", str(function))) == instructions
+
+
 @pytest.mark.parametrize("name", ["exp", "sin", "pow", "fmod"])
 def test_a_vector_may_have_an_odd_number_of_lanes(name: str) -> None:
     xs = [x[:3000] for x in arguments(name, np.float32, 4, 500)]

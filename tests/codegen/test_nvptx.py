@@ -57,7 +57,7 @@ def ptx_of(inputs: str, body: str, generation: tuple[int, int] = (9, 0)) -> str:
 
 def compiled(kernel: Kernel, generation: tuple[int, int]) -> str:
     target = gpu_target(*generation)
-    code, _ = object_code((emit(kernel, target).text, target.triple, target.cpu, target.features, False, False))
+    code, _ = object_code((emit(kernel, target).text, target.triple, target.cpu, target.features, False, "full"))
     return code.decode()
 
 

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 
+from ingot.codegen.llvm.compile import assembly_of
 from ingot.codegen.llvm.host import host
 from ingot.codegen.llvm.kernel import emit
 from ingot.dtypes import Array, DType
-from ingot.loops.ir import Buffer, For, Index, Inside, Kernel, Kind, Load, Store, Var
+from ingot.loops.ir import Buffer, For, Index, Inside, Kernel, Kind, Let, Literal, Load, Local, Store, Update, Var
 from ingot.loops.parametrise import parametrise
 from ingot.loops.verify import verify_kernel
 from ingot.providers.cpu.code import emit_kernel, link_kernel
+from ingot.schedule.target import named
 
 _PAGE = mmap.PAGESIZE
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -84,3 +87,16 @@ def test_strides_up_to_four_need_no_gather() -> None:
         kernel = Kernel("picked", ((For(lane, (body,), Kind.VECTOR),),), (x,), (out,))
         text = emit(parametrise(kernel).kernel, host()).text
         assert ("masked.gather" in text) == (stride > 4)
+
+
+def test_neighbours_in_a_padded_window_are_picked_out_of_the_same_vectors() -> None:
+    source, out = Buffer("x", DType.FLOAT32, 640), Buffer("out", DType.FLOAT32, 320)
+    lane, tap = Var("i", 320), Var("j", 4)
+    place = Index(((lane, 2), (tap, 1)), -2)
+    window = For(tap, (Update("total", "add", Load(DType.FLOAT32, source, place, (Inside(place, 640),), 0)),))
+    store = Store(out, Index(((lane, 1),)), Local(DType.FLOAT32, "total"))
+    body = (Let("total", Literal(DType.FLOAT32, 0.0)), window, store)
+    kernel = Kernel("window", ((For(lane, body, Kind.VECTOR),),), (source,), (out,))
+    text = assembly_of(emit(parametrise(kernel).kernel, named("x86-64-v4")).text, named("x86-64-v4"))
+    loads = re.findall(r"vmovups\t.*\(.*\), %zmm\d+ {%k\d} {z}", text)
+    assert len(loads) == 2 * 4  # two for each pair of neighbours, in whole vectors and in the rest

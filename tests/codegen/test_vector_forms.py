@@ -79,3 +79,33 @@ def test_the_larger_of_two_floats_is_nan_where_one_is_and_either_zero_of_two() -
     y = np.array([-0.0, 0.0, 1, np.nan, -2, -np.inf, np.nan] * 5, np.float32)
     for result, expected in zip(session(x, y), (np.maximum(x, y), np.minimum(x, y)), strict=True):
         np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize("channels", [1, 15, 16, 17, 32, 40])
+def test_windows_of_each_channel_are_right_for_any_number_of_channels(channels: int) -> None:
+    x = np.random.default_rng(0).standard_normal((2, channels, 9, 9), np.float32)
+    w = np.random.default_rng(1).standard_normal((channels, 1, 3, 3), np.float32)
+    numbers = ", ".join(map(str, w.ravel().tolist()))
+    text = (
+        f"g (float[2, {channels}, 9, 9] x) => (y) <float[{channels}, 1, 3, 3] w={{{numbers}}}> "
+        f"{{ a = Conv <group={channels}, pads=[1, 1, 1, 1]> (x, w) b = Sigmoid (a) y = Mul (a, b) }}"
+    )
+    expected = ingot.Session(ingot.parse_model(HEADER + text), providers=("reference",))(x)
+    np.testing.assert_allclose(compiled(text)(x), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_a_long_loop_is_there_once_where_a_mask_costs_nothing() -> None:
+    """Its rest is a vector under a mask as all others are."""
+    session = compiled("g (float[n] x) => (float[n] y) { a = Erf(x) y = Tanh(a) }")
+    assert session.compiled is not None
+    (kernel,) = kernels_in(session.compiled.scheduled.steps)
+    stores = {
+        name: emit(parametrise(kernel).kernel, named(name)).text.splitlines() for name in ("x86-64-v3", "x86-64-v4")
+    }
+    masked = {
+        name: [line for line in lines if "call void" in line and "masked.store" in line]
+        for name, lines in stores.items()
+    }
+    plain = {name: [line for line in lines if "store <" in line] for name, lines in stores.items()}
+    assert (len(plain["x86-64-v3"]), len(masked["x86-64-v3"])) == (1, 1)
+    assert (len(plain["x86-64-v4"]), len(masked["x86-64-v4"])) == (0, 1)

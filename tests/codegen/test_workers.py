@@ -23,7 +23,7 @@ TEXT = "define i64 @kernel(i64 %x) {\n  %y = add i64 %x, 7\n  ret i64 %y\n}\n"
 
 def request(text: str = TEXT) -> Request:
     triple, cpu, features, _ = facts()
-    return text, triple, cpu, features, True, False
+    return text, triple, cpu, features, True, "full"
 
 
 def asking(text: str = TEXT) -> Callable[[Ask], Answer]:

@@ -389,8 +389,8 @@ def test_a_model_in_bytes_opens_from_the_cache(data: bytes, tmp_path: Path, monk
             thread.join()
     again = ort.InferenceSession(data)
     assert again.run(["z"], {"x": X})[0].tolist() == first.run(None, {"x": X})[0].tolist()
-    assert first._engine._loaded is not None
-    assert again._engine._loaded is None
+    assert first._engine._model.is_prepared
+    assert not again._engine._model.is_prepared
 
 
 def test_a_model_in_bytes_finds_its_weights_in_the_current_directory(

@@ -305,4 +305,4 @@ def test_names_of_outputs_do_not_have_the_session_load_its_model(tmp_path: Path)
             thread.join()
     session = ort.InferenceSession(path)
     session.run(["z"], {"x": X})
-    assert session._engine._loaded is None
+    assert not session._engine._model.is_prepared

@@ -18,7 +18,7 @@ from ingot.fuse.verify import faults, verify
 from ingot.ir.node import Node
 from ingot.loops.digest import digest
 from ingot.loops.ir import kernels_in
-from ingot.prim import apply, cast, concat, contract, gather, iota, permute, reduce_, reshape, scan
+from ingot.prim import apply, cast, concat, contract, expand, gather, iota, permute, reduce_, reshape, scan
 from ingot.prim.make_region import branch, repeat
 from ingot.prim.tensor import Call, CallResult, Tensor
 
@@ -83,6 +83,15 @@ def test_codes_are_stored_instead_of_what_two_products_dequantise_and_add() -> N
     assert other not in stored
 
 
+def test_an_epilogue_reads_a_reduction_that_is_stored_before_it() -> None:
+    total = reduce_("add", X, (1,))
+    decision = decided([apply("maximum", apply("subtract", dense(X), total), 0.0)])
+    assert [type(store.chain[0] if store.chain else store.tensor).__name__ for store in stores_in(decision.steps)] == [
+        "Reduce",
+        "Contract",
+    ]
+
+
 def test_what_two_kernels_read_is_stored() -> None:
     shared = apply("exp", X)
     reasons = why(reduce_("add", shared, (0,)), reduce_("add", shared, (1,)))
@@ -102,6 +111,14 @@ def test_an_expression_that_grows_without_end_is_cut() -> None:
     cut = [tensor for tensor, reason in decision.why.items() if reason.startswith("the expression would be too long")]
     assert len(cut) == 1
     assert all(len(fused_into(store)) <= 96 for store in stores_in(decision.steps))
+
+
+def test_layers_of_a_deep_model_are_not_one_long_expression() -> None:
+    total: Tensor = X
+    for _ in range(60):
+        total = apply("add", total, reshape(permute(dense(apply("exp", total), 8), (1, 0)), (N, 8)))
+    decision = decided([total])
+    assert not [reason for reason in decision.why.values() if reason.startswith("the expression would be too long")]
 
 
 def test_a_reduction_of_few_long_rows_is_stored_by_itself() -> None:
@@ -222,3 +239,16 @@ def test_what_is_computed_of_gathered_rows_is_stored_before_it_is_transposed() -
     rows = apply("exp", gather(image, [places, 1], (40, 16)))
     stored = {store.tensor for store in stores_in(decided([permute(rows, (1, 0))]).steps)}
     assert rows in stored
+
+
+def test_rows_made_of_short_ones_are_stored_where_they_are_repeated() -> None:
+    def stored(row: int, *, computed: bool = False) -> bool:
+        inner = expand(reshape(parameter("x", 6, row), (6, 1, row)), (6, 50, row))
+        rows = reshape(inner, (6, 1, 50 * row))
+        whole = expand(rows, (6, 4, 50 * row))
+        results = [apply("exp", whole) if computed else reshape(whole, (24, 50 * row))]
+        return rows in {store.tensor for store in stores_in(decided(results).steps)}
+
+    assert stored(5)
+    assert not stored(500)
+    assert not stored(5, computed=True)

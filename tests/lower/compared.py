@@ -96,11 +96,11 @@ def check(
             codes = len(templates.TEMPLATES)
             continue
         values = _values(reference, feeds)
-        exact = bounds(reference._ready, values)
-        tally.add({"vague_since": _vague_since(reference._ready, exact)})
+        exact = bounds(reference.typed.model, values)
+        tally.add({"vague_since": _vague_since(reference.typed.model, exact)})
         for number, results in enumerate(found):
             assert not isinstance(results, str), f"{sizes}: {results}"
-            _same(reference._ready, exact, expected, results, f"{sizes}", tally if number == 0 else Tally())
+            _same(reference.typed.model, exact, expected, results, f"{sizes}", tally if number == 0 else Tally())
             other = ("", "with two threads", "in another run")[number]
             assert _bits(results) == _bits(found[0]), f"{sizes}: other bits {other}"
         for level, session in optimised:
@@ -108,12 +108,12 @@ def check(
             tally.optimised += 1
             assert not isinstance(results, str), f"{sizes}, level {level}: {results}"
             if level < 2:
-                _same(reference._ready, exact, expected, results, f"{sizes}, level {level}", Tally())
+                _same(reference.typed.model, exact, expected, results, f"{sizes}, level {level}", Tally())
             else:
                 loose = {
-                    value: LOOSER * each for value, each in bounds(reference._ready, values, nearest=False).items()
+                    value: LOOSER * each for value, each in bounds(reference.typed.model, values, nearest=False).items()
                 }
-                _same(reference._ready, loose, expected, results, f"{sizes}, level {level}", Tally())
+                _same(reference.typed.model, loose, expected, results, f"{sizes}, level {level}", Tally())
     every = (*sessions, *(session for _, session in optimised))
     again = any(session._variants.has_compiled or session._typed_plans.has_compiled for session in every)
     assert again or len(templates.TEMPLATES) == codes, "something was compiled for other sizes"
@@ -166,10 +166,10 @@ def wrong(model: Model, feeds: dict[str, Array], level: int = 0) -> str | None:
         same = isinstance(expected, str) and isinstance(found, str)
         return None if same else f"for {str(expected)[:200]} there is {str(found)[:200]}"
     try:
-        allowed = bounds(reference._ready, _values(reference, feeds), nearest=level < 2)
+        allowed = bounds(reference.typed.model, _values(reference, feeds), nearest=level < 2)
         if level == 2:
             allowed = {value: LOOSER * each for value, each in allowed.items()}
-        _same(reference._ready, allowed, expected, found, "", Tally())
+        _same(reference.typed.model, allowed, expected, found, "", Tally())
     except AssertionError as error:
         return str(error)
     return None
@@ -191,7 +191,7 @@ def _outcome(session: Session, feeds: dict[str, Array]) -> list[Any] | str:
 
 def _values(session: Session, feeds: dict[str, Array]) -> dict[Value, Any]:
     """Everything the reference computes on the way."""
-    graph = session._ready.graph
+    graph = session.typed.model.graph
     inner = list(dict.fromkeys(value for node in graph for value in node.outputs))
     found: dict[Value, Any] = dict(zip(inner, session.run([value.name for value in inner], feeds), strict=True))
     found.update({value: feeds[value.name] for value in graph.inputs})

@@ -14,8 +14,9 @@ import pytest
 import ingot
 from ingot.dtypes import Array
 from ingot.runtime import native_run
+from ingot.runtime.call_chain import CallChain
 from ingot.runtime.frame import Frame
-from ingot.runtime.native_run import Input, NativeRun, Output, Result
+from ingot.runtime.native_run import NativeRun, Output, Result, input_like
 from ingot.runtime.ready_plan import ReadyPlan
 from lower.machine import HEADER
 
@@ -55,13 +56,18 @@ def floats(*shape: int) -> Array:
 def staged(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """An element for each run, from now on, that is not native, or not whole."""
     runs: list[int] = []
-    real = ReadyPlan._guarded
 
-    def guarded(self: ReadyPlan, *arguments: Any, **named: Any) -> Any:
-        runs.append(1)
-        return real(self, *arguments, **named)
+    def count(kind: type, name: str) -> None:
+        real = getattr(kind, name)
 
-    monkeypatch.setattr(ReadyPlan, "_guarded", guarded)
+        def counted(self: Any, *arguments: Any, **named: Any) -> Any:
+            runs.append(1)
+            return real(self, *arguments, **named)
+
+        monkeypatch.setattr(kind, name, counted)
+
+    count(ReadyPlan, "_guarded")
+    count(CallChain, "run")
     return runs
 
 
@@ -232,7 +238,8 @@ def test_a_result_that_there_is_no_memory_for_is_an_error_and_leaves_nothing() -
     session.run(None, {"x": x})
     frame = frame_of(session)
     slot = len(frame.table)
-    given = Input("x", slot, x.shape, x.dtype)
+    given = input_like("x", slot, x)
+    assert given is not None
     huge = Result(slot, (1 << 55,), x.dtype)
     run = NativeRun(frame, [given], [Result(slot, (3,), x.dtype), huge], [], [], [Output(1, is_copy=False)])
     before = sys.getrefcount(x)
@@ -263,6 +270,61 @@ def test_a_call_after_kernels_takes_the_results_of_a_native_run(staged: list[int
             np.testing.assert_array_equal(one, other)
     assert frame_of(session).native is not None
     assert len(staged) == 4
+
+
+WORDS = np.array(["a", "b"], object)
+PARTS = [floats(2), floats(3)]
+
+
+NO_STRINGS: list[Any] = [
+    np.array(["a", 1], object),
+    np.array(["a", None], object),
+    np.array(["a", np.str_("b")], object),
+]
+NO_PARTS: list[Any] = [PARTS[::-1], tuple(PARTS), [1, 2], [None, floats(3)], floats(2), None, []]
+
+
+@pytest.mark.parametrize(
+    ("graph", "x", "others"),
+    [
+        (
+            "g (string[n] x) => (y) { y = StringConcat (x, x) }",
+            WORDS,
+            [*NO_STRINGS, WORDS[:1], WORDS.astype(np.str_), np.ones(2)],
+        ),
+        (
+            "g (seq(float[?]) x) => (y) { y = SequenceErase (x) }",
+            PARTS,
+            [*NO_PARTS, PARTS[:1], [*PARTS, floats(1)]],
+        ),
+        (
+            "g (optional(seq(float[?])) x) => (y) { y = OptionalHasElement (x) }",
+            None,
+            [PARTS, [], floats(1), 0],
+        ),
+    ],
+)
+def test_strings_and_sequences_are_compared_natively_before_a_call(
+    staged: list[int], graph: str, x: Any, others: list[Any]
+) -> None:
+    session = opened(graph)
+    for _ in range(4):
+        session.run(None, {"x": x})
+    assert len(staged) == 3
+    counted = [each for each in (x, *others) if each is not None and not isinstance(each, int)]
+    before = [sys.getrefcount(each) for each in counted]
+    for _ in range(5):
+        assert native(session, {"x": x}) == []
+        assert [native(session, {"x": other}) for other in others] == [None] * len(others)
+    assert [sys.getrefcount(each) for each in counted] == before
+
+
+def test_a_sequence_that_is_an_output_too_is_copied() -> None:
+    session = opened("g (seq(float[?]) x, float[n] z) => (x, y) { y = Neg (z) }")
+    for _ in range(4):
+        same, _ = session.run(None, {"x": PARTS, "z": floats(2)})
+        assert [part.tolist() for part in same] == [[0, 1], [0, 1, 2]]
+        assert not any(np.may_share_memory(a, b) for a, b in zip(same, PARTS, strict=True))
 
 
 def test_runs_by_several_threads_are_not_native() -> None:

@@ -41,7 +41,7 @@ def test_each_step_is_seen_with_its_time_and_the_sizes(threads: int) -> None:
     assert session.compiled is not None
     steps = [step for step in session.compiled.scheduled.steps if not isinstance(step, SizeReading | RandomKey)]
     expected = [step.node.op_type if isinstance(step, Call) else step.name for step in steps]
-    expected.insert(expected.index("If"), "b1k1")  # the branch that is taken, before the node it is in
+    expected.insert(expected.index("If"), "b2k1")  # the second branch, which is taken, before the node it is in
     assert [name for name, _, _ in seen] == expected
     assert "If" in expected
     assert all(seconds > 0 for _, seconds, _ in seen)

@@ -21,7 +21,8 @@ from ingot.cli.arguments import listed, pairs
 from ingot.cli.examples import examples
 from ingot.cli.inside import precision_option
 from ingot.cli.json_output import write_json
-from ingot.cli.models import MODEL_PATH, STANDARD, Places, open_model, write_model
+from ingot.cli.model_options import MODEL_PATH, STANDARD, Places
+from ingot.cli.models import open_model, write_model
 from ingot.cli.printable import printable
 from ingot.cli.sizes import shape_option
 from ingot.errors import InputError, nearest

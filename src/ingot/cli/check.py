@@ -12,16 +12,8 @@ import click
 from ingot.cli.examples import examples
 from ingot.cli.failures import FAULT
 from ingot.cli.json_output import write_json
-from ingot.cli.models import (
-    MODEL_PATH,
-    STANDARD,
-    Places,
-    loading_options,
-    model_argument,
-    not_a_terminal,
-    open_model,
-    write_model,
-)
+from ingot.cli.model_options import MODEL_PATH, STANDARD, Places, loading_options, model_argument
+from ingot.cli.models import not_a_terminal, open_model, write_model
 from ingot.cli.printable import coloured, printable
 from ingot.cli.stdout import write_text
 from ingot.cli.units import counted

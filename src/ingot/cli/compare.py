@@ -10,7 +10,8 @@ import click
 
 from ingot.cli.engine_runs import ENGINES, run_on
 from ingot.cli.examples import examples
-from ingot.cli.models import MODEL_PATH, Places, loading_options, model_argument, open_model
+from ingot.cli.model_options import MODEL_PATH, Places, loading_options, model_argument
+from ingot.cli.models import open_model
 from ingot.cli.printable import printable
 from ingot.cli.run import feeds_from_options
 from ingot.cli.sizes import shape_option

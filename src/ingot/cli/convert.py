@@ -11,7 +11,8 @@ import click
 
 from ingot.cli.arguments import pairs
 from ingot.cli.examples import examples
-from ingot.cli.models import MODEL_PATH, not_a_terminal, write_model
+from ingot.cli.model_options import MODEL_PATH
+from ingot.cli.models import not_a_terminal, write_model
 from ingot.cli.ort_file import onnx_of_ort
 from ingot.cli.printable import printable
 from ingot.cli.progress import steps

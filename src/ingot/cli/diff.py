@@ -9,7 +9,8 @@ import click
 from ingot.cli.diff_page import page
 from ingot.cli.examples import examples
 from ingot.cli.json_output import write_json
-from ingot.cli.models import Places, loading_options, model_argument, open_model
+from ingot.cli.model_options import Places, loading_options, model_argument
+from ingot.cli.models import open_model
 from ingot.difference.api import diff as difference_of
 
 

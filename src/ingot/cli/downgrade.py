@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ingot.cli.examples import examples
-from ingot.cli.models import Places, model_argument
+from ingot.cli.model_options import Places, model_argument
 from ingot.cli.versions import Wish, convert, version_options, versions_asked
 
 

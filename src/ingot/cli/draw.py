@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from ingot.cli.examples import examples
-from ingot.cli.models import Places, loading_options, model_argument, open_model, write_text_file
+from ingot.cli.model_options import Places, loading_options, model_argument
+from ingot.cli.models import open_model, write_text_file
 from ingot.cli.stdout import write_text
 from ingot.cli.units import counted
 from ingot.cli.written import say_written

@@ -9,7 +9,8 @@ import click
 
 from ingot.cli.examples import examples
 from ingot.cli.inside import look_inside, threads_option
-from ingot.cli.models import Places, loading_options, model_argument, write_text_file
+from ingot.cli.model_options import Places, loading_options, model_argument
+from ingot.cli.models import write_text_file
 from ingot.cli.printable import printable, write_exactly
 from ingot.cli.sizes import shape_option
 from ingot.cli.units import counted

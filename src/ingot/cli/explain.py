@@ -10,7 +10,7 @@ import click
 from ingot.cli.examples import examples
 from ingot.cli.inside import look_inside, precision_option, seconds_option, threads_option
 from ingot.cli.json_output import write_json
-from ingot.cli.models import Places, loading_options, model_argument
+from ingot.cli.model_options import Places, loading_options, model_argument
 from ingot.cli.sizes import shape_option
 from ingot.passes.precisions import Precision
 

@@ -9,17 +9,8 @@ import click
 
 from ingot.cli.examples import examples
 from ingot.cli.json_output import write_json
-from ingot.cli.models import (
-    MODEL_PATH,
-    STANDARD,
-    Places,
-    in_place,
-    loading_options,
-    model_argument,
-    not_a_terminal,
-    open_model,
-    write_model,
-)
+from ingot.cli.model_options import MODEL_PATH, STANDARD, Places, loading_options, model_argument
+from ingot.cli.models import in_place, not_a_terminal, open_model, write_model
 from ingot.cli.placement import placement
 from ingot.cli.printable import printable
 from ingot.cli.progress import progress_bar

@@ -8,15 +8,8 @@ import click
 
 from ingot.cli.arguments import listed
 from ingot.cli.examples import examples
-from ingot.cli.models import (
-    MODEL_PATH,
-    Places,
-    loading_options,
-    model_argument,
-    not_a_terminal,
-    open_model,
-    write_model,
-)
+from ingot.cli.model_options import MODEL_PATH, Places, loading_options, model_argument
+from ingot.cli.models import not_a_terminal, open_model, write_model
 from ingot.cli.written import say_written, warn
 from ingot.ir import Model
 from ingot.ir.extract import extract as cut

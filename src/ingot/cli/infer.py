@@ -10,15 +10,8 @@ import click
 
 from ingot.cli.examples import examples
 from ingot.cli.json_output import write_json
-from ingot.cli.models import (
-    MODEL_PATH,
-    Places,
-    loading_options,
-    model_argument,
-    not_a_terminal,
-    open_model,
-    write_model,
-)
+from ingot.cli.model_options import MODEL_PATH, Places, loading_options, model_argument
+from ingot.cli.models import not_a_terminal, open_model, write_model
 from ingot.cli.sizes import shape_option
 from ingot.cli.units import counted
 from ingot.cli.written import say_written

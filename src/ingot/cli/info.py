@@ -8,7 +8,8 @@ import click
 
 from ingot.cli.examples import examples
 from ingot.cli.json_output import write_json
-from ingot.cli.models import STANDARD, Places, loading_options, model_argument, open_model
+from ingot.cli.model_options import STANDARD, Places, loading_options, model_argument
+from ingot.cli.models import open_model
 from ingot.cli.summary import summarise
 
 

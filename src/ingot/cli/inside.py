@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ingot.cli.models import Places, open_model
+from ingot.cli.model_options import Places
+from ingot.cli.models import open_model
 from ingot.cli.printable import printable
 from ingot.passes.precisions import PRECISIONS, Precision
 

@@ -8,16 +8,8 @@ import click
 
 from ingot.cli.arguments import connected, utf8
 from ingot.cli.examples import examples
-from ingot.cli.models import (
-    MODEL_PATH,
-    STANDARD,
-    Places,
-    loading_options,
-    model_argument,
-    not_a_terminal,
-    open_model,
-    write_model,
-)
+from ingot.cli.model_options import MODEL_PATH, STANDARD, Places, loading_options, model_argument
+from ingot.cli.models import not_a_terminal, open_model, write_model
 from ingot.cli.units import counted
 from ingot.cli.written import say_written
 from ingot.ir.join import join as joined

@@ -9,16 +9,8 @@ import click
 from ingot.cli.arguments import int64, pairs, utf8
 from ingot.cli.examples import examples
 from ingot.cli.json_output import write_json
-from ingot.cli.models import (
-    MODEL_PATH,
-    Places,
-    in_place,
-    loading_options,
-    model_argument,
-    not_a_terminal,
-    open_model,
-    write_model,
-)
+from ingot.cli.model_options import MODEL_PATH, Places, loading_options, model_argument
+from ingot.cli.models import in_place, not_a_terminal, open_model, write_model
 from ingot.cli.printable import one_line, write_exactly
 from ingot.errors import InputError, nearest
 from ingot.ir import Model

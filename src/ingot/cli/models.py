@@ -13,11 +13,7 @@ from typing import Any, Literal
 
 import click
 
-from ingot.cli.model_options import MODEL_PATH as MODEL_PATH
-from ingot.cli.model_options import STANDARD as STANDARD
-from ingot.cli.model_options import Places as Places
-from ingot.cli.model_options import loading_options as loading_options
-from ingot.cli.model_options import model_argument as model_argument
+from ingot.cli.model_options import STANDARD, Places
 from ingot.cli.placement import placement
 from ingot.cli.stdout import is_terminal, stdout_stream
 from ingot.errors import DecodeError

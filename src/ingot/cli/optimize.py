@@ -7,16 +7,8 @@ from pathlib import Path
 import click
 
 from ingot.cli.examples import examples
-from ingot.cli.models import (
-    MODEL_PATH,
-    Places,
-    in_place,
-    loading_options,
-    model_argument,
-    not_a_terminal,
-    open_model,
-    write_model,
-)
+from ingot.cli.model_options import MODEL_PATH, Places, loading_options, model_argument
+from ingot.cli.models import in_place, not_a_terminal, open_model, write_model
 from ingot.cli.printable import printable
 from ingot.cli.sizes import shape_option
 from ingot.cli.units import counted, size_text

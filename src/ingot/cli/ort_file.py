@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from ingot.builder.versions import INITIALIZERS_ALONE_SINCE
-from ingot.cli.models import Places, open_model
+from ingot.cli.model_options import Places
+from ingot.cli.models import open_model
 from ingot.ir.domains import STANDARD
 from ingot.ir.model import Model
 from ingot.ir.needs import needed_ir_version

@@ -11,7 +11,8 @@ import click
 from ingot.cli.examples import examples
 from ingot.cli.inside import threads_option
 from ingot.cli.json_output import write_json
-from ingot.cli.models import Places, loading_options, model_argument, open_model
+from ingot.cli.model_options import Places, loading_options, model_argument
+from ingot.cli.models import open_model
 from ingot.cli.printable import printable
 from ingot.cli.sizes import shape_option
 from ingot.cli.stdout import write_text

@@ -9,15 +9,8 @@ import click
 
 from ingot.cli.arguments import pairs
 from ingot.cli.examples import examples
-from ingot.cli.models import (
-    MODEL_PATH,
-    Places,
-    loading_options,
-    model_argument,
-    not_a_terminal,
-    open_model,
-    write_model,
-)
+from ingot.cli.model_options import MODEL_PATH, Places, loading_options, model_argument
+from ingot.cli.models import not_a_terminal, open_model, write_model
 from ingot.cli.printable import printable
 from ingot.cli.progress import progress_bar
 from ingot.cli.quantize_page import report_lines

@@ -12,7 +12,8 @@ import click
 from ingot.cli.examples import examples
 from ingot.cli.inside import precision_option
 from ingot.cli.json_output import write_json
-from ingot.cli.models import STANDARD, Places, loading_options, model_argument, open_model
+from ingot.cli.model_options import STANDARD, Places, loading_options, model_argument
+from ingot.cli.models import open_model
 from ingot.cli.printable import printable
 from ingot.cli.sizes import shape_option
 from ingot.cli.stdout import write_text

@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from ingot.cli.examples import examples
-from ingot.cli.models import STANDARD, Places, loading_options, model_argument, named, open_model
+from ingot.cli.model_options import STANDARD, Places, loading_options, model_argument
+from ingot.cli.models import named, open_model
 from ingot.cli.printable import write_exactly
 from ingot.cli.units import counted
 from ingot.cli.written import say_written, warn

@@ -7,17 +7,8 @@ from pathlib import Path
 import click
 
 from ingot.cli.examples import examples
-from ingot.cli.models import (
-    MODEL_PATH,
-    STANDARD,
-    Places,
-    embedded,
-    loading_options,
-    model_argument,
-    open_model,
-    write_model,
-    write_text_file,
-)
+from ingot.cli.model_options import MODEL_PATH, STANDARD, Places, loading_options, model_argument
+from ingot.cli.models import embedded, open_model, write_model, write_text_file
 from ingot.cli.printable import write_exactly
 from ingot.cli.written import warn
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from ingot.cli.models import Places, named, open_model
+from ingot.cli.model_options import Places
+from ingot.cli.models import named, open_model
 from ingot.cli.printable import printable
 from ingot.cli.units import counted
 from ingot.cli.written import say_written, warn

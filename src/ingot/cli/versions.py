@@ -9,7 +9,8 @@ from typing import Any, Literal, TypeVar
 
 import click
 
-from ingot.cli.models import MODEL_PATH, Places, in_place, loading_options, not_a_terminal, open_model, write_model
+from ingot.cli.model_options import MODEL_PATH, Places, loading_options
+from ingot.cli.models import in_place, not_a_terminal, open_model, write_model
 from ingot.cli.printable import printable
 from ingot.cli.rewritten import rewritten, seen
 from ingot.cli.sizes import shape_option

@@ -6,7 +6,7 @@ import os
 
 import click
 
-from ingot.cli.models import STANDARD
+from ingot.cli.model_options import STANDARD
 from ingot.cli.printable import printable, styled
 from ingot.cli.units import size_text
 

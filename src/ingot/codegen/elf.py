@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from ingot.dataclass import dataclass
 from ingot.errors import CompileError
 
 ALIGN = 64

@@ -6,12 +6,12 @@ import ctypes
 import mmap
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ingot.codegen.elf import LinkedCode
+from ingot.dataclass import dataclass
 from ingot.errors import CompileError
 
 

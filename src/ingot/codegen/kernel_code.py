@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ingot.codegen.executable_memory import Code
+from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.loops.ir import Buffer
 

@@ -51,18 +51,47 @@ class FunctionTable:
     FALSE: Final = 11
     DICT_TYPE: Final = 12
     ARRAY_TYPE: Final = 13
-    WORDS: Final = 14
+    LIST_TYPE: Final = 14
+    STRING_TYPE: Final = 15
+    WORDS: Final = 16
 
 
 class InputLayout:
-    """The words of an input: its name, the type and the sizes that it has to have, and where its address goes."""
+    """The words of an input: its name, its kind, the arrays that it has to have, and where its address goes."""
 
     NAME: Final = 0
-    DTYPE: Final = 1
-    RANK: Final = 2
-    SHAPE: Final = 3
+    KIND: Final = 1
+    """One of `InputKind`."""
+    ARRAYS: Final = 2
+    """See `ArrayLayout`."""
+    ARRAY_COUNT: Final = 3
     SLOT: Final = 4
     WORDS: Final = 5
+
+
+class InputKind:
+    """What an input is."""
+
+    NONE: Final = 0
+    """None: an optional that is empty."""
+    LIST: Final = 1
+    """A list of arrays."""
+    ANYTHING: Final = 2
+    """What no kernel reads, and nobody has to compare."""
+    NUMBERS: Final = 3
+    """An array."""
+    STRINGS: Final = 4
+    """An array of objects, all of them strings of Python's."""
+
+
+class ArrayLayout:
+    """The words of an array that is given: the type and the sizes that it has to have, and its elements."""
+
+    DTYPE: Final = 0
+    RANK: Final = 1
+    SHAPE: Final = 2
+    ELEMENTS: Final = 3
+    WORDS: Final = 4
 
 
 class ResultLayout:
@@ -94,9 +123,13 @@ class OutputLayout:
 
 
 class ObjectLayout:
-    """The bytes of a Python object and of an array of numpy's, by their offset."""
+    """The bytes of a Python object, of a list and of an array of numpy's, by their offset."""
 
     TYPE: Final = 8
+    LENGTH: Final = 16
+    """Of a list."""
+    ITEMS: Final = 24
+    """Of a list."""
     DATA: Final = 16
     RANK: Final = 24
     """32 bits."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from ingot.codegen.llvm.compile import code_of
 from ingot.codegen.llvm.kernel import ENTRY
 from ingot.codegen.llvm.thread_pool import walk_text
 from ingot.compile import Artifacts
+from ingot.dataclass import dataclass
 from ingot.deploy.compiled import compiled_for
 from ingot.deploy.elf import MACHINES, READ, RUN, WRITE, Segment, executable
 from ingot.deploy.start import START, WORDS, entry_code, start_text, system_code

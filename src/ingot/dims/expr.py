@@ -125,6 +125,11 @@ def terms_of(dim: Dim) -> Terms:
     return dim.terms if isinstance(dim, Expr) else constant(_as_int(dim))
 
 
+def constant_term(dim: Dim) -> int:
+    """The number in a size that depends on no symbol: 3 in `n*m + 3`."""
+    return terms_of(dim).get((), 0)
+
+
 def dim_of(terms: Terms) -> Dim:
     """The size that is made of these terms."""
     if len(terms) <= 1:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ingot.dataclass import dataclass
 from ingot.engine_support.finding import Finding
 from ingot.engine_support.opsets import opset_of, refused_by
 from ingot.engine_support.remedy import Remedy, remedy_for, to_opset

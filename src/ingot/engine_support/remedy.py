@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 
+from ingot.dataclass import dataclass
 from ingot.engine_support.finding import Finding
 from ingot.engine_support.opsets import at_opset
 from ingot.engine_support.table import Table

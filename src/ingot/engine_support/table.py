@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from importlib.resources import files
 from typing import Any, TypeAlias
 
+from ingot.dataclass import dataclass
 from ingot.errors import InputError, nearest
 
 Slots: TypeAlias = Mapping[str, frozenset[str]]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
+from ingot.dataclass import dataclass
 from ingot.engine_support.finding import Finding, Kind
 from ingot.engine_support.kinds import kind_of
 from ingot.engine_support.known import depends_on_inputs

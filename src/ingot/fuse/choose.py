@@ -15,6 +15,7 @@ from ingot.fuse.epilogue import Epilogues, column_axes
 from ingot.fuse.gathered_rows import gathered_rows
 from ingot.fuse.limits import FusionLimits
 from ingot.fuse.long_expression import cuts, nested_gathers
+from ingot.fuse.repeated_rows import repeated_rows
 from ingot.fuse.uses import External, Uses, is_moving, is_spread
 from ingot.loops.function_costs import COSTLY
 from ingot.prim.descent import Descent
@@ -50,6 +51,7 @@ ORDER = "places in order are stored"
 SUPPRESSION = "boxes that are kept are stored"
 SCATTER = "what is written at computed places is stored"
 GATHERED_ROWS = "rows of it are gathered"
+REPEATED_ROWS = "rows of it are repeated"
 BRANCHED = "a branch is by it"
 LOOP_BEGIN = "a loop begins with it"
 LOOP_STATE = "the next run of the loop reads it"
@@ -121,11 +123,16 @@ def choose(uses: Uses, limits: FusionLimits) -> Choice:
     for tensor in gathered_rows(uses):
         stored.setdefault(tensor, GATHERED_ROWS)
         in_order.add(tensor)
+    for tensor in repeated_rows(uses):
+        stored.setdefault(tensor, REPEATED_ROWS)
+        in_order.add(tensor)
     for tensor in nested_gathers(uses, stored, inside, limits.inlined // _OF_A_GATHER):
         stored.setdefault(tensor, LONG_EXPRESSION)
-    for tensor in cuts(uses, stored, inside, limits.inlined):
-        stored.setdefault(tensor, LONG_EXPRESSION)
     _store_shared(uses, stored)
+    long = cuts(uses, stored, inside, limits.inlined)
+    stored |= dict.fromkeys(long, LONG_EXPRESSION)
+    if long:  # kernels begin where there were none before
+        _store_shared(uses, stored)
     return Choice(stored, frozenset(in_order), chains, attentions, frozenset(states))
 
 

@@ -10,7 +10,7 @@ from ingot.fuse.read import split
 from ingot.fuse.uses import External, Uses, is_spread
 from ingot.loops.ir import Index
 from ingot.prim.region import RegionResult
-from ingot.prim.tensor import Contract, Map, Permute, Reduce, Reshape, Tensor
+from ingot.prim.tensor import Contract, Map, Permute, Reshape, Tensor
 
 _DEQUANTISING = ("cast", "add", "subtract", "multiply")
 """Functions of bytes, one beside numbers, that readers compute again rather than load four bytes."""
@@ -95,7 +95,10 @@ class Epilogues:
         return None
 
     def _is_readable(self, tensor: Tensor, contract: Contract) -> bool:
-        """Whether a tensor can be read in an epilogue: no other contraction or reduction is fused into it."""
+        """Whether a tensor can be read in an epilogue: it is not computed from the contraction.
+
+        Other contractions, and reductions, are stored before.
+        """
         pending, seen = [tensor], set()
         while pending:
             operand = pending.pop()
@@ -103,8 +106,10 @@ class Epilogues:
                 continue
             if isinstance(operand, Map) and len(set(self.uses.readers_of(operand))) > 1:
                 continue  # others read it too: it will be stored
-            if isinstance(operand, Contract | Reduce) or operand is contract:
-                return isinstance(operand, Contract) and operand is not contract
+            if operand is contract:
+                return False
+            if isinstance(operand, Contract):
+                continue
             seen.add(operand)
             pending.extend(operand.reads)
         return True

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from ingot.fuse.gemv import is_gemv
 from ingot.fuse.uses import External, Uses
 from ingot.prim.region import RegionResult
-from ingot.prim.tensor import Expand, Gather, Map, Tensor
+from ingot.prim.tensor import Contract, Expand, Gather, Map, Tensor
 
 
 def cuts(uses: Uses, stored: Collection[Tensor], fixed: Collection[Tensor], most: int) -> list[Tensor]:
@@ -75,6 +76,11 @@ def _narrowest(tensor: Tensor, inside: frozenset[Tensor], uses: Uses, fixed: Col
 
 
 def _with_reads(tensor: Tensor, inlined: Mapping[Tensor, frozenset[Tensor]]) -> frozenset[Tensor]:
-    """The primitives inlined where a tensor is read: those of its reads and, unless it is an Expand, itself."""
+    """The primitives inlined where a tensor is read: those of its reads and, unless it is an Expand, itself.
+
+    A contraction reads what is stored, so that an expression begins with it.
+    """
+    if isinstance(tensor, Contract) and not is_gemv(tensor):
+        return frozenset((tensor,))
     own = () if isinstance(tensor, Expand) else (tensor,)
     return frozenset(own).union(*(inlined[operand] for operand in tensor.reads))

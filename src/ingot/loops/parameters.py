@@ -5,7 +5,7 @@ Sizes that happen to be equal stay distinct: each loop has its own, and buffers 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from math import frexp, isfinite
 
 import numpy as np
@@ -36,6 +36,7 @@ from ingot.loops.ir import (
     Update,
     Var,
 )
+from ingot.loops.rewrite import within
 from ingot.loops.walk import rebuilt, walk
 
 _WINDOW = 8
@@ -65,17 +66,15 @@ class Parameters:
         self._buffers: dict[Buffer, Buffer] = {}
         self._layouts: dict[Buffer, Hashable] = {}
         self._known: dict[int, tuple[Scalar, Scalar]] = {}
-        self._lanes = frozenset(
-            node.var
-            for nest in kernel.nests
-            for node in walk(*(nest if isinstance(nest, tuple) else (nest,)))
-            if isinstance(node, For) and node.kind is Kind.VECTOR
-        )
+        loops = [list(_loops(nest)) for nest in kernel.nests]
+        self._lanes = frozenset(loop.var for own in loops for loop in own if loop.kind is Kind.VECTOR)
         for buffer in kernel.buffers:
             if buffer not in self._buffers:
                 self._buffers[buffer] = Buffer(f"b{len(self._buffers)}", buffer.dtype, 0)
-        for nest in kernel.nests:
-            self._relate(nest)
+        for nest, own in zip(kernel.nests, loops, strict=True):
+            jammed = {loop.var for loop in own if loop.kind is Kind.JAM}
+            if jammed:
+                self._relate(nest, jammed)
 
     @property
     def sizes(self) -> dict[str, Dim]:
@@ -101,11 +100,10 @@ class Parameters:
             return self._step(part, of) * times
         return self.size(size, of, _STEP)
 
-    def _relate(self, nest: KernelNest) -> None:
+    def _relate(self, nest: KernelNest, jammed: Collection[Var]) -> None:
         """Note which steps of jammed loops are multiples of others, so that places are seen to be the same."""
-        nodes = list(walk(*(nest if isinstance(nest, tuple) else (nest,))))
-        jammed = {node.var for node in nodes if isinstance(node, For) and node.kind is Kind.JAM}
-        for index in (node for node in nodes if jammed and isinstance(node, Index)):
+        nodes = walk(*(nest if isinstance(nest, tuple) else (nest,)))
+        for index in (node for node in nodes if isinstance(node, Index)):
             terms = [
                 (term, factor)
                 for term, factor in index.terms
@@ -224,7 +222,7 @@ class Parameters:
                 where = self._inside(value.where, value.buffer)
                 return Load(value.dtype, self._buffers[value.buffer], index, where, value.fill)
             case Apply():
-                return rebuilt(value, self._arguments(value))
+                return Apply(value.dtype, value.function, self._arguments(value))
             case Select():
                 return Select(value.dtype, self.scalar(value.value), self._inside(value.where, "chosen"), value.fill)
             case CheckedIndex():
@@ -244,6 +242,12 @@ class Parameters:
         halves = [whole] if array.itemsize < 8 else [whole & 0xFFFFFFFF, whole >> 32]
         of = (number.dtype, whole)
         return RuntimeScalar(number.dtype, tuple(self.size(half, (of, i)) for i, half in enumerate(halves)))
+
+
+def _loops(nest: KernelNest) -> Iterator[For]:
+    """The loops of a nest."""
+    nodes = within(nest) if isinstance(nest, tuple) else walk(nest)
+    return (node for node in nodes if isinstance(node, For))
 
 
 def _stays(number: Literal) -> bool:

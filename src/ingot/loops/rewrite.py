@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ingot.dims import Dim
 from ingot.loops.ir import (
+    Apply,
     Buffer,
     CheckedIndex,
     For,
@@ -92,6 +93,8 @@ def parts(roots: Sequence[Scalar]) -> Iterator[Scalar]:
 
 def operands(value: Scalar) -> list[Scalar]:
     """The scalars that one is computed from, those in its indices too."""
+    if type(value) is Apply:  # as most are
+        return list(value.arguments)
     parts: list[Scalar] = []
     for part in children(value):
         if is_scalar(part):

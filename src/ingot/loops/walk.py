@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, is_dataclass
 from functools import cache
-from operator import attrgetter
+from operator import attrgetter, is_
 from typing import Any, TypeAlias, TypeGuard, TypeVar, get_args, get_type_hints
 
 from ingot.dataclass import dataclass
@@ -61,7 +61,9 @@ def children(node: Node) -> list[Node]:
     """The nodes in the fields of a node, in the order of the fields."""
     kind: type = type(node)
     nodes: list[Node] = []
-    _collect(_parts_of(kind).values(node), nodes)
+    own = _parts_of(kind)
+    if own.names:
+        _collect(own.values(node), nodes)
     return nodes
 
 
@@ -80,7 +82,10 @@ def rebuilt(node: AnyNode, parts: Iterable[Node]) -> AnyNode:
 
 
 class Transform:
-    """A function applied to every node in others, to the innermost first; what was shared stays so."""
+    """A function applied to every node in others, to the innermost first; what was shared stays so.
+
+    A node of which nothing changes stays itself.
+    """
 
     def __init__(self, function: Callable[[Any], Node]) -> None:
         self._function = function
@@ -90,8 +95,10 @@ class Transform:
         """A node of which each part is what the function makes of it; the function must keep its kind."""
         done = self._done.get(id(node))
         if done is None:  # the old node is kept too, so that its id is not given to another
-            parts = [self(part) for part in children(node)]
-            done = self._done[id(node)] = (node, self._function(rebuilt(node, parts) if parts else node))
+            before = children(node)
+            parts = [self(part) for part in before]
+            is_same = all(map(is_, parts, before))
+            done = self._done[id(node)] = (node, self._function(node if is_same else rebuilt(node, parts)))
         return done[1]  # type: ignore[return-value]
 
     def replace(self, old: Node, new: Node) -> None:

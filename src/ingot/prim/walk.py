@@ -12,16 +12,14 @@ from ingot.prim.tensor import Pad, Size, Slice, Tensor
 def in_order(results: Sequence[Tensor]) -> list[Tensor]:
     """Everything that `results` are computed from, each once, after what it reads."""
     done: dict[Tensor, None] = {}
-    pending: list[tuple[Tensor, bool]] = [(result, False) for result in reversed(results)]
+    pending = list(reversed(results))
     while pending:
-        tensor, ready = pending.pop()
-        if tensor in done:
-            continue
-        if ready:
-            done[tensor] = None
-            continue
-        pending.append((tensor, True))
-        pending.extend((operand, False) for operand in reversed(tensor.reads) if operand not in done)
+        tensor = pending[-1]
+        operands = [] if tensor in done else [operand for operand in reversed(tensor.reads) if operand not in done]
+        if operands:
+            pending += operands
+        else:
+            done[pending.pop()] = None
     return list(done)
 
 

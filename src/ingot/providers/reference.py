@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from ingot.ir.node import Node
@@ -28,10 +29,9 @@ class Reference:
     def compute(self, node: Node, operator: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]) -> Any:  # noqa: ARG002
         return operator.evaluate(*inputs, **arguments)
 
-    def bind(self, operator: Operator, arguments: Mapping[str, Any]) -> Callable[[Sequence[Any]], Any]:
+    def bind(self, operator: Operator, arguments: Mapping[str, Any]) -> Callable[..., Any]:
         """What computes a node of an operator again and again, from its inputs."""
         if "bind" in operator.rules:
-            bound = operator.rules["bind"](**{**operator.defaults, **arguments})
-            return lambda inputs: bound(*inputs)
-        evaluate = operator.evaluate
-        return lambda inputs: evaluate(*inputs, **arguments)
+            bound: Callable[..., Any] = operator.rules["bind"](**{**operator.defaults, **arguments})
+            return bound
+        return partial(operator.evaluate, **arguments) if arguments else operator.evaluate

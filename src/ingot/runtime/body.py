@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ingot.dataclass import dataclass
-from ingot.errors import CheckError, InputError
 from ingot.ir.sort import captures
 from ingot.prim.tensor import Call, RandomKey
+from ingot.runtime.body_path import body_path
+from ingot.runtime.body_run import BodyRun
+from ingot.runtime.direct_bodies import DirectBody, direct_bodies
 from ingot.runtime.direct_calls import DirectCall, direct_call
-from ingot.runtime.guards import GuardFailed, KernelError
+from ingot.runtime.guards import GuardFailed
 from ingot.runtime.observed_types import OpenResults, TypeNotes, open_results
 from ingot.runtime.plan import Body, Plan, StepObserver
 from ingot.runtime.run import PlanRunner
 from ingot.runtime.segment import Caller
-from ingot.runtime.trips import TripRun, trip_runner
+from ingot.runtime.trips import trip_runner
 
 if TYPE_CHECKING:
     from ingot.ir.graph import Graph
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from ingot.ops.define import Runs
     from ingot.runtime.evaluate import Evaluation, Rule
     from ingot.runtime.frame import Frame
+    from ingot.runtime.interrupt import Interrupt
 
 
 class BodyRunners:
@@ -78,8 +81,23 @@ class PreparedCall:
     def direct(self, evaluation: Evaluation) -> DirectCall | None:
         """What computes its node from its inputs alone; None if it needs more of a run."""
         if self._direct is None:
-            self._direct = (direct_call(self.node, evaluation),)
+            self._direct = (self._with_bodies(evaluation) if self.bodies else direct_call(self.node, evaluation),)
         return self._direct[0]
+
+    def _with_bodies(self, evaluation: Evaluation) -> DirectCall | None:
+        """The same of a node with bodies: None if one is not on a fast path, or many trips of a Loop are one job."""
+        bodies: dict[Graph, DirectBody] = {}
+        for graph, runner in self.bodies.items():
+            if runner is None or runner.path is None or runner.path.fast_path.is_closed:
+                return None
+            if runner.trips is not None and self.node.applies("Loop"):
+                return None
+            once = runner.invariant
+            if once is not None and once.path is None:
+                return None
+            captured = tuple(self.captured[graph])
+            bodies[graph] = DirectBody(runner.path, None if once is None else once.path, captured, runner.body.nodes)
+        return direct_bodies(self.node, bodies, self.inputs, self.wanted, evaluation)
 
 
 class BodyRunner:
@@ -93,6 +111,7 @@ class BodyRunner:
         self.invariant = None if body.invariant is None else BodyRunner(body.invariant)
         inputs = len(body.parameters) - fixed
         self.trips = None if self.runner is None else trip_runner(self.runner, inputs)
+        self.path = body_path(body)
 
 
 class Calls:
@@ -105,10 +124,11 @@ class Calls:
         frame: Frame,
         observe: StepObserver | None,
         notes: TypeNotes | None = None,
+        interrupt: Interrupt | None = None,
     ) -> None:
         """`begin` is how nodes of a model are evaluated, `model` returns it, `frame` is that of the run.
 
-        `notes` are taken of the results whose rank is unknown.
+        `notes` are taken of the results whose rank is unknown. The run may end by `interrupt`.
         """
         self._begin = begin
         self._model = model
@@ -117,6 +137,7 @@ class Calls:
         self.words = frame.words
         self.observe = observe
         self._notes = notes
+        self.interrupt = interrupt
 
     @property
     def evaluation(self) -> Evaluation:
@@ -237,109 +258,3 @@ class _Within:
         if self.prepared.bodies.get(graph) is None:
             return None
         return _begin(self.calls, self.prepared, graph, self.arguments, depth)
-
-
-class BodyRun:
-    """Runs of one body: the captured values stay the same, the inputs change."""
-
-    def __init__(
-        self, shared: BodyRunner, runner: PlanRunner, captured: Sequence[Any], calls: Calls, depth: int
-    ) -> None:
-        assert shared.bodies is not None
-        self._shared = shared
-        self._runner = runner
-        self._calls = calls
-        self._evaluation = calls.evaluation
-        self._call = calls.caller(shared.bodies, depth)
-        self._nodes = 1 + shared.body.nodes
-        self._observe = calls.observe
-        self._ledger = self._evaluation.ledger
-        self._words = calls.words
-        self._captured = captured
-        self._frame: Frame | None = None
-        self._depth = depth
-        self._trips: TripRun | None = None
-        self._repeats = shared.trips is not None and calls.observe is None
-
-    def run(self, inputs: Sequence[Any]) -> list[Any] | None:
-        """The outputs of the body; None if the reference has to run it: a guard failed, or a kernel met an error.
-
-        GuardFailed or KernelError if the reference cannot run it either, as the body is specialised.
-        """
-        evaluation = self._evaluation
-        evaluation.proceed(self._nodes)
-        drawn = evaluation.drawn
-        try:
-            frame = self._frame or self._begin()
-            results = self._runner.run(frame, inputs, self._call, self._observe, self._ledger)
-        except GuardFailed:
-            if self._shared.body.specialised:
-                raise
-            results = None
-        if results is not None:
-            return results
-        if self._words[1]:
-            evaluation.proceed()
-        if self._words[0]:
-            self._words[0] = 0
-            if self._shared.body.specialised:
-                raise KernelError
-        evaluation.drawn = drawn
-        return None
-
-    def repeat(self, first: int, most: int, conditional: bool, states: Sequence[Any]) -> Runs | None:
-        """Runs of the body of a loop as in `Runtime.repeat`; None if the next has to be run by itself."""
-        affordable = self._evaluation.runs_left(self._nodes)
-        if not self._repeats or self._shared.trips is None or not affordable:
-            return None
-        try:
-            frame = self._frame or self._begin()
-            if self._trips is None:
-                self._trips = self._shared.trips.begin(frame)
-            runs = self._trips.run(first, min(most, affordable), conditional, states, self._ledger)
-        except GuardFailed:
-            runs = None
-        if self._words[1]:
-            self._evaluation.proceed()
-        self._words[0] = 0
-        if runs is None:
-            self._repeats = False
-            return None
-        self._evaluation.proceed(self._nodes * runs.count)
-        return runs
-
-    def close(self) -> None:
-        """Give the frame back."""
-        if self._frame is not None:
-            frame, self._frame = self._frame, None
-            self._runner.release(frame)
-
-    def _begin(self) -> Frame:
-        """A frame with the captured values and the invariants; GuardFailed if they are not as assumed."""
-        fixed = [*self._captured, *self._invariant()]
-        frame = self._runner.frame()
-        frame.share(self._calls.state)
-        self._frame = frame
-        try:
-            self._runner.fix(frame, fixed)
-        except GuardFailed:
-            self.close()
-            raise
-        return frame
-
-    def _invariant(self) -> Sequence[Any]:
-        """The invariants, computed once; GuardFailed if that fails: the body may fail before it needs them."""
-        shared = self._shared.invariant
-        if shared is None:
-            return ()
-        assert shared.runner is not None
-        once = BodyRun(shared, shared.runner, (), self._calls, self._depth)
-        try:
-            results = once.run(self._captured)
-        except (CheckError, InputError):
-            results = None
-        finally:
-            once.close()
-        if results is None:
-            raise GuardFailed((), {}, "what all runs of a body share cannot be computed once")
-        return results

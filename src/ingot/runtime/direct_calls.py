@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ingot.dataclass import dataclass
+from ingot.dtypes import Array
 from ingot.ops.arguments import keywords
 from ingot.prim.tensor import Call
 from ingot.runtime.plan import Plan
@@ -13,28 +15,89 @@ from ingot.runtime.plan import Plan
 if TYPE_CHECKING:
     from ingot.ir.node import Node
     from ingot.runtime.evaluate import Evaluation
+    from ingot.runtime.interrupt import Interrupt
 
 
 @dataclass(frozen=True, slots=True)
 class DirectCall:
     """What computes a node: of how many inputs, without those omitted at the end, and whether it gives several."""
 
-    compute: Callable[[Sequence[Any]], Any]
+    function: Callable[..., Any]
     inputs: int
     several: bool
+    moves: bool = False
+    """Whether strings and sequences that it gives consist of what its inputs or attributes hold."""
+    cuts: bool = False
+    """Whether strings that it gives are parts of those that it is given, with no more characters than these."""
+    is_fresh: bool = False
+    """Whether arrays that it gives are new ones, or parts of one, contiguous and not shared with anything."""
     is_lookup: bool = False
     """Whether it is a lookup in a table of strings, which needs no limit and computes with no numbers."""
+    has_bodies: bool = False
+    """Whether the function takes the run first, and all that its node and the bodies of it read."""
 
     def results(self, arguments: list[Any]) -> Sequence[Any]:
-        """The results of the node for so many arguments as it has inputs."""
-        result = self.compute(arguments)
+        """The results of the node for so many arguments as it takes."""
+        result = self.function(*arguments)
         return result if self.several and isinstance(result, tuple | list) else (result,)
+
+
+class NotFast(Exception):
+    """The run has to be made in full, which says what is wrong, if anything."""
+
+
+class DirectRun:
+    """A run on the fast path that runs bodies: what is left of its limits, and who may end it."""
+
+    __slots__ = ("_bytes", "_interrupt", "_nodes")
+
+    def __init__(self, interrupt: Interrupt | None, most_nodes: int, most_bytes: int) -> None:
+        self._interrupt = interrupt
+        self._nodes = most_nodes
+        self._bytes = most_bytes
+
+    def check(self) -> None:
+        """Interrupted where the run has to end."""
+        if self._interrupt is not None:
+            self._interrupt.check()
+
+    def proceed(self, nodes: int) -> None:
+        """Count nodes about to run; NotFast if there may be too many, Interrupted where the run has to end."""
+        if self._interrupt is not None:
+            self._interrupt.check()
+        self._nodes -= nodes
+        if self._nodes < 0:
+            raise NotFast
+
+    def spend(self, size: int) -> None:
+        """Count bytes; NotFast if there may be too many."""
+        self._bytes -= size
+        if self._bytes < 0:
+            raise NotFast
+
+    def attach(self, state: Array) -> None:
+        """Have kernels of this state stop where the run ends, until `detach`."""
+        if self._interrupt is not None:
+            self._interrupt.attach(state)
+
+    def detach(self, state: Array) -> None:
+        if self._interrupt is not None:
+            self._interrupt.detach(state)
+
+
+Ending: TypeAlias = "Interrupt | DirectRun | None"
+"""Who may end a run: an interrupt, or the run that a body is part of."""
+
+
+def direct_run(ending: Ending, most_nodes: int, most_bytes: int) -> DirectRun:
+    """The run that bodies are part of: that of the body around them, or a new one within limits."""
+    return ending if isinstance(ending, DirectRun) else DirectRun(ending, most_nodes, most_bytes)
 
 
 def direct_calls(plan: Plan, direct: Callable[[Call], DirectCall | None]) -> dict[Call, DirectCall] | None:
     """The calls of a plan, each by `direct`; None if one needs more of a run than its inputs.
 
-    Such are subgraphs, functions, random numbers, and evaluators that may refuse.
+    Such are functions, random numbers, and evaluators that may refuse.
     """
     calls: dict[Call, DirectCall] = {}
     for segment in plan.segments:
@@ -59,11 +122,55 @@ def direct_call(node: Node, evaluation: Evaluation) -> DirectCall | None:
     while inputs and node.inputs[inputs - 1] is None:
         inputs -= 1
     several = operator.returns_several
-    if evaluator is None:
-        evaluate = operator.evaluate
-        return DirectCall(lambda values: evaluate(*values, **arguments), inputs, several)
+    moves = _is_one_of(node, _MOVING)
     bind = getattr(evaluator, "bind", None)  # one that takes all may have it
     if bind is not None:
-        return DirectCall(bind(operator, arguments), inputs, several)
+        function: Callable[..., Any] = bind(operator, arguments)
+        return DirectCall(function, inputs, several, moves, _is_one_of(node, _CUTTING), _is_one_of(node, _FRESH))
+    if evaluator is None:
+        return DirectCall(partial(operator.evaluate, **arguments), inputs, several, moves)
     compute = evaluator.compute
-    return DirectCall(lambda values: compute(node, operator, values, arguments), inputs, several)
+    return DirectCall(lambda *values: compute(node, operator, values, arguments), inputs, several, moves)
+
+
+def _is_one_of(node: Node, names: Mapping[str, Sequence[str]]) -> bool:
+    """Whether a node applies an operator of these, which are given by their domains."""
+    return node.domain in names and node.applies(*names[node.domain], domain=node.domain)
+
+
+_MOVING: Mapping[str, Sequence[str]] = {
+    "": (
+        "Compress",
+        "Concat",
+        "Expand",
+        "Flatten",
+        "Gather",
+        "GatherElements",
+        "GatherND",
+        "Identity",
+        "Optional",
+        "OptionalGetElement",
+        "Reshape",
+        "ScatterElements",
+        "ScatterND",
+        "SequenceAt",
+        "SequenceConstruct",
+        "SequenceErase",
+        "SequenceInsert",
+        "Slice",
+        "Split",
+        "Squeeze",
+        "Tile",
+        "Transpose",
+        "Unique",
+        "Unsqueeze",
+        "Where",
+    ),
+    "ai.onnx.ml": ("LabelEncoder",),
+}
+_CUTTING: Mapping[str, Sequence[str]] = {"": ("StringSplit",), "com.microsoft": ("Tokenizer",)}
+_FRESH: Mapping[str, Sequence[str]] = {
+    "": ("Expand", "Gather", "RegexFullMatch", "SplitToSequence", "StringSplit", "Tile", "Unique"),
+    "ai.onnx.ml": ("LabelEncoder",),
+    "com.microsoft": ("Tokenizer",),
+}

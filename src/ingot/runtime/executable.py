@@ -71,7 +71,7 @@ class Executable:
         inputs = [feeds.get(name) for name in self.plan.inputs]
         runner = self.runner
         with runner.running(interrupt) as frame:
-            calls = Calls(evaluation, self.calls, frame, observe, notes)
+            calls = Calls(evaluation, self.calls, frame, observe, notes, interrupt)
             results = runner.run(frame, inputs, calls.caller(self._bodies), observe, self._limit)
         if results is None:
             raise KernelError
@@ -79,7 +79,7 @@ class Executable:
         def direct(call: Call) -> DirectCall | None:
             return self._bodies.of(call).direct(calls.evaluation)
 
-        if not self.fast_path.learn(runner, feeds, self._limit.left, direct):
+        if not self.fast_path.learn(runner, feeds, self._limit.left, direct) or self.plan.bodies:
             key = self._key(feeds)
             if key is not None:
                 remember(self._ran, key, None, _MOST_KEYS)
@@ -101,7 +101,7 @@ class Executable:
         inputs = [feeds[name] for name in self._names]
         try:
             with runner.running(interrupt) as frame:
-                call = Calls(evaluation, self.calls, frame, None).caller(self._bodies)
+                call = Calls(evaluation, self.calls, frame, None, None, interrupt).caller(self._bodies)
                 results = runner.run(frame, inputs, call, None, self._limit)
         except GuardFailed:
             return None

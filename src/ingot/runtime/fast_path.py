@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from ingot.dtypes import Array, DType
+from ingot.dtypes import DType
 from ingot.errors import IngotError
 from ingot.prim.tensor import Call, RandomKey
-from ingot.runtime.direct_calls import DirectCall, direct_calls
+from ingot.runtime.call_chain import CallChain, whole_chain
+from ingot.runtime.direct_calls import DirectCall, Ending, direct_calls
 from ingot.runtime.feeds import strings_of
 from ingot.runtime.frame import Frame
 from ingot.runtime.guards import GuardFailed
@@ -33,20 +34,28 @@ _MOST_READY = 32
 class FastPath:
     """The fast path of a plan: what is ready, by the shapes and types of inputs."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, is_body: bool = False) -> None:
+        """Of a body, inputs that no kernel reads need no checks, and results may be inputs, constants, or views."""
         self._names = tuple(plan.inputs)
+        placed = frozenset(name for name, tensor in plan.inputs.items() if tensor in plan.placed)
+        self._compared = placed if is_body else frozenset(self._names)
+        self._is_body = is_body
         self._are_numbers = all(tensor.dtype is not DType.UNDEFINED for tensor in plan.inputs.values())
         """Whether all inputs are tensors of numbers: no strings, and no sequences."""
         self._ready: dict[tuple[Any, ...], ReadyPlan | None] = {}
         """The types and sizes of inputs that ran, and the plan ready for them, once such inputs came again."""
         self._runner: PlanRunner | None = None
         self._calls: Mapping[Call, DirectCall] | None = None
+        self.chain: CallChain | None = None
+        """The whole of a body that only makes calls, for inputs of all kinds."""
+        self.is_closed = False
+        """Whether there never is one: a call needs more of a run than its inputs."""
         self._limit = ByteLimit(0)
         self._kinds: dict[tuple[Any, ...], None] = {}
         """The types and ranks of inputs that ran."""
         draws = any(isinstance(segment.call, RandomKey) for segment in plan.segments)
-        self._checks_all = self._are_numbers and all(tensor in plan.placed for tensor in plan.inputs.values())
-        """Whether the plan itself checks every input."""
+        self._checks_all = is_body or (self._are_numbers and len(placed) == len(self._names))
+        """Whether the plan itself checks every input that there is something to check of."""
         self._can_bind = self._checks_all and not draws
         """Whether it runs inputs of new sizes by itself, too."""
 
@@ -66,16 +75,7 @@ class FastPath:
             interrupt.attach(frame.state)
         results = None
         try:
-            native = frame.native
-            returned = None if native is None else native(feeds)
-            if returned is None:
-                results = self._looked_up(frame, feeds, interrupt)
-            elif returned is False:
-                results = frame.active.run_otherwise(frame, feeds, interrupt)
-            elif frame.active.is_whole:
-                results = returned
-            else:
-                results = frame.active.finish(frame, feeds, returned, interrupt)
+            results = self.run_in(frame, feeds, interrupt)
         finally:
             if interrupt is not None:
                 interrupt.detach(frame.state)
@@ -86,7 +86,18 @@ class FastPath:
             interrupt.check()
         return results
 
-    def _looked_up(self, frame: Frame, feeds: Mapping[str, Any], interrupt: Interrupt | None) -> list[Any] | None:
+    def run_in(self, frame: Frame, feeds: Mapping[str, Any], ending: Ending) -> list[Any] | None:
+        """The same in a frame, whose state the caller has to look after."""
+        native = frame.native
+        returned = None if native is None else native(feeds)
+        if returned is None:
+            return self._looked_up(frame, feeds, ending)
+        active: ReadyPlan = frame.active
+        if returned is False:
+            return active.run_otherwise(frame, feeds, ending)
+        return returned if active.is_whole else active.finish(frame, feeds, returned, ending)
+
+    def _looked_up(self, frame: Frame, feeds: Mapping[str, Any], ending: Ending) -> list[Any] | None:
         """The outputs for feeds that are unlike the last ones, or for which there is no native run."""
         if len(feeds) != len(self._names):
             return None
@@ -94,6 +105,9 @@ class FastPath:
         arrays: list[Any] = []
         for name in self._names:
             array = feeds.get(name)
+            if name not in self._compared:
+                arrays.append(array)
+                continue
             if type(array) is not np.ndarray:
                 if self._are_numbers or (sequence := _key_of_sequence(array)) is None:
                     return None
@@ -111,11 +125,11 @@ class FastPath:
         ready = self._prepared(tuple(key), arrays)
         if ready is None:
             return self._bound_anew(frame, tuple(key), arrays)
-        return ready.run(frame, dict(zip(self._names, arrays, strict=True)), interrupt)
+        return ready.run(frame, dict(zip(self._names, arrays, strict=True)), ending)
 
     def _bound_anew(self, frame: Frame, key: tuple[Any, ...], inputs: list[Any]) -> list[Any] | None:
         """The outputs for inputs of new sizes, but of types and ranks that ran; None if there is more to check."""
-        if not self._can_bind or self._calls or _kinds(inputs) not in self._kinds:
+        if not self._can_bind or self._calls or self._kinds_of(inputs) not in self._kinds:
             return None
         runner = self._runner
         assert runner is not None
@@ -126,7 +140,8 @@ class FastPath:
             return None
         if results is not None:
             remember(self._ready, key, None, _MOST_READY)
-        return results if results is None or runner.gives_fresh_arrays else owned(results, inputs)
+        is_own = results is None or self._is_body or runner.gives_fresh_arrays
+        return results if results is None or is_own else owned(results, inputs)
 
     def _prepared(self, key: tuple[Any, ...], inputs: list[Any]) -> ReadyPlan | None:
         """The plan for inputs of a key; None if such inputs never ran."""
@@ -134,7 +149,7 @@ class FastPath:
         if ready is None and key in self._ready:
             assert self._runner is not None
             assert self._calls is not None
-            ready = ReadyPlan(self._runner, inputs, self._calls, self._limit.left)
+            ready = ReadyPlan(self._runner, inputs, self._calls, self._limit.left, self._is_body)
             remember(self._ready, key, ready, _MOST_READY)
         return ready
 
@@ -152,23 +167,26 @@ class FastPath:
         if set(feeds) != set(self._names):
             return False
         arrays = [feeds[name] for name in self._names]
-        key = key_of_feeds(arrays)
+        key = key_of_feeds([feeds[name] for name in self._names if name in self._compared])
         if key is None:
             return False
         if self._runner is None:
             calls = None if runner.plan.device is not None else direct_calls(runner.plan, direct)
             if calls is None:
+                self.is_closed = True
                 return False
             self._calls, self._limit, self._runner = calls, ByteLimit(most_bytes), runner
+            if self._is_body:
+                self.chain = whole_chain(runner, calls, most_bytes)
         if self._checks_all:
-            remember(self._kinds, _kinds(arrays), None, _MOST_READY)
+            remember(self._kinds, self._kinds_of(arrays), None, _MOST_READY)
         remember(self._ready, key, self._ready.get(key), _MOST_READY)
         return True
 
-
-def _kinds(inputs: Sequence[Array]) -> tuple[Any, ...]:
-    """The types and ranks of arrays."""
-    return tuple([(array.dtype, array.ndim) for array in inputs])
+    def _kinds_of(self, inputs: Sequence[Any]) -> tuple[Any, ...]:
+        """The types and ranks of the arrays among the inputs that are compared."""
+        named = zip(self._names, inputs, strict=True)
+        return tuple([(array.dtype, array.ndim) for name, array in named if name in self._compared])
 
 
 def _no_call(call: Call | RandomKey, _arguments: list[Any]) -> Sequence[Any]:

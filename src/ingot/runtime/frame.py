@@ -13,6 +13,7 @@ from ingot.dtypes import Array
 from ingot.runtime.arena import ALIGN
 from ingot.runtime.bind import Binding, Layout
 from ingot.runtime.device import Block
+from ingot.runtime.large_results import is_large, result_memory
 from ingot.runtime.plan import Ints, Jump, KernelStep, Placement, Plan
 from ingot.runtime.provider import DeviceMemory
 from ingot.runtime.recent import remember
@@ -229,7 +230,7 @@ def is_enough(arena: Array, size: int) -> bool:
 
 def fresh_array(shape: tuple[int, ...], dtype: Any) -> Array:
     """Memory for a result, which will be the caller's."""
-    return np.empty(shape, dtype)
+    return result_memory().array(shape, dtype) if is_large(shape, dtype) else np.empty(shape, dtype)
 
 
 def aligned(size: int) -> Array:

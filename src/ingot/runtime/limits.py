@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
+from ingot.dataclass import dataclass
 from ingot.errors import InputError, UnsupportedError
 from ingot.ir.model import Model
 from ingot.runtime.memory import available

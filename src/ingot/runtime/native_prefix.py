@@ -11,22 +11,21 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ingot.codegen.native_run import InputKind
 from ingot.dataclass import dataclass
 from ingot.dtypes import Array
 from ingot.runtime import native_run
 from ingot.runtime.address import address_of
 from ingot.runtime.bind import Binding
 from ingot.runtime.frame import Frame, fresh_array
-from ingot.runtime.native_run import Input, Link, NativeRun, Output, Result
+from ingot.runtime.large_results import is_large
+from ingot.runtime.native_run import Input, Link, NativeRun, Output, Result, input_like
 from ingot.runtime.recent import remember
 from ingot.runtime.run import PlanRunner
 from ingot.runtime.stage import Stage
 
 Readings: TypeAlias = tuple[tuple[int, ...], ...]
 """The numbers that each reading of sizes gives, in order."""
-
-_NO_NUMBERS = "OUST"
-"""The kinds of arrays whose elements are looked at in each run."""
 
 _MOST_RUNS = 128
 """Native runs that a frame has ready."""
@@ -51,17 +50,21 @@ class NativePrefix:
     """The stages before the first call, and the kernels of the one that makes it."""
 
     def __init__(
-        self, runner: PlanRunner, inputs: Sequence[Array], sizes: Mapping[str, int], stages: Sequence[Stage]
+        self,
+        runner: PlanRunner,
+        inputs: Sequence[Input],
+        sizes: Mapping[str, int],
+        stages: Sequence[Stage],
+        is_body: bool,
     ) -> None:
-        """`inputs` are those of a run that succeeded, and have these sizes."""
-        plan = runner.plan
+        """`inputs` are like those of a run that succeeded, and have these sizes.
+
+        Of a body, results may be inputs or constants.
+        """
         self._runner = runner
         self._sizes = sizes
-        named = zip(plan.inputs.items(), inputs, strict=True)
-        self._inputs = [
-            Input(name, plan.placed.get(tensor, len(plan.template) + number), array.shape, array.dtype)
-            for number, ((name, tensor), array) in enumerate(named)
-        ]
+        self._inputs = inputs
+        self._is_body = is_body
         ends = (place for place, stage in enumerate(stages) if stage.call is not None or stage.draws)
         self.end = next(ends, len(stages))
         """The place of the stage whose call, or key of random numbers, comes next."""
@@ -125,10 +128,19 @@ class NativePrefix:
         jobs = [frame.segments[stage.place].job for stage in self._stages if stage.has_steps]
         memory: list[tuple[int, Array]] = []
         run = None
-        if all(job is None or (job.threads == 1 and not job.is_interruptible) for job in jobs):
+        is_short = all(job is None or (job.threads == 1 and not job.is_interruptible) for job in jobs)
+        if is_short and not self._has_large(bindings):
             run = self._native_run(frame, bindings, readings, memory)
         needed = sum(binding.needed for binding in bindings)
         return PreparedRun(readings, tuple(bindings), tuple(memory), sizes, needed, run)
+
+    def _has_large(self, bindings: Sequence[Binding]) -> bool:
+        """Whether memory for one of its results is kept when the caller drops it, which is looked after in Python."""
+        bound = [stage.prepared.results for stage in self._stages if stage.has_steps]
+        pairs = [
+            pair for own, binding in zip(bound, bindings, strict=True) for pair in zip(own, binding.shapes, strict=True)
+        ]
+        return any(number in self._fresh and is_large(shape, dtype) for (number, _, dtype), shape in pairs)
 
     def _native_run(
         self, frame: Frame, bindings: Sequence[Binding], readings: Readings, memory: list[tuple[int, Array]]
@@ -144,35 +156,50 @@ class NativePrefix:
                         results.append(Result(slot, shape, dtype))
                     else:
                         memory.append((slot, fresh_array(shape, dtype)))
-            links.append(Link(job, self._slots[stage.arguments[0]], next(values)) if stage.reads else Link(job, 0, ()))
+            if stage.reads:
+                links.append(Link(job, self._slots[stage.arguments[0]], next(values)))
+            elif job is not None:
+                links.append(Link(job, 0, ()))
         constants, outputs = self._outputs(len(results))
         return NativeRun(frame, self._inputs, results, links, constants, outputs)
 
     def _outputs(self, results: int) -> tuple[list[Array], list[Output]]:
-        """What is returned, and the constants in it: arrays of the caller's own, copied where others have them."""
+        """What is returned, and the constants in it: copied where others have them, but for those of a body."""
         constants: list[Array] = []
         outputs: list[Output] = []
+        is_copy = not self._is_body
         for number in self.returned:
             if number < len(self._inputs):
-                outputs.append(Output(number, is_copy=True))
+                outputs.append(Output(number, is_copy))
             elif number in self._fresh:
                 index = len(self._inputs) + self._fresh.index(number)
-                outputs.append(Output(index, is_copy=any(output.index == index for output in outputs)))
+                outputs.append(Output(index, is_copy and any(output.index == index for output in outputs)))
             else:
-                outputs.append(Output(len(self._inputs) + results + len(constants), is_copy=True))
+                outputs.append(Output(len(self._inputs) + results + len(constants), is_copy))
                 constants.append(np.asarray(self._runner.constant(number)))
         return constants, outputs
 
 
 def native_prefix(
-    runner: PlanRunner, inputs: Sequence[Any], sizes: Mapping[str, int], stages: Sequence[Stage]
+    runner: PlanRunner, inputs: Sequence[Any], sizes: Mapping[str, int], stages: Sequence[Stage], is_body: bool
 ) -> NativePrefix | None:
-    """What can be run natively; None where inputs are no arrays of numbers.
+    """What can be run natively; None where inputs are to be looked at otherwise.
 
     Before a call that comes first that is to compare the inputs, which takes longer in Python.
     """
     if not native_run.is_available():
         return None
-    if any(type(array) is not np.ndarray or array.dtype.kind in _NO_NUMBERS for array in inputs):
+    plan = runner.plan
+    named = zip(plan.inputs.items(), inputs, strict=True)
+    compared = [
+        Input(name, len(plan.template) + number, InputKind.ANYTHING, ())
+        if is_body and tensor not in plan.placed
+        else input_like(name, plan.placed.get(tensor, len(plan.template) + number), value)
+        for number, ((name, tensor), value) in enumerate(named)
+    ]
+    known = [each for each in compared if each is not None]
+    if len(known) < len(compared):
         return None
-    return NativePrefix(runner, inputs, sizes, stages)
+    prefix = NativePrefix(runner, known, sizes, stages, is_body)
+    can_copy = all(known[number].is_array for number in prefix.returned if number < len(known))
+    return prefix if is_body or can_copy else None

@@ -8,19 +8,19 @@ that takes longer than small kernels do. See `codegen.native_run` for the block 
 from __future__ import annotations
 
 import ctypes
-import sys
 from collections.abc import Sequence
 from functools import cache
 from itertools import chain
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from ingot.codegen.native_run import (
-    FunctionTable,
+    ArrayLayout,
+    InputKind,
     InputLayout,
     LinkLayout,
-    ObjectLayout,
     OutputLayout,
     ResultLayout,
     RunLayout,
@@ -28,18 +28,46 @@ from ingot.codegen.native_run import (
 from ingot.dataclass import dataclass
 from ingot.dtypes import Array
 from ingot.runtime.frame import Frame, NativeFunction
+from ingot.runtime.native_functions import function_table
 from ingot.runtime.plan import Ints
 from ingot.runtime.thread_pool import Job, native_run_address
 
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """An array that is given: its name, and what it has to be."""
+    """What is given under a name: an array, or a list of arrays, of the types and sizes that they have to have.
+
+    An empty optional is None, and has no arrays.
+    """
 
     name: str
     slot: int
-    shape: tuple[int, ...]
-    dtype: Any
+    kind: int
+    arrays: tuple[tuple[Any, tuple[int, ...]], ...]
+
+    @property
+    def is_array(self) -> bool:
+        """Whether it is one array."""
+        return self.kind in (InputKind.NUMBERS, InputKind.STRINGS)
+
+
+def input_like(name: str, slot: int, value: Any) -> Input | None:
+    """An input that is to be like a value; None if that has to be looked at otherwise."""
+    if value is None:
+        return Input(name, slot, InputKind.NONE, ())
+    is_list = type(value) is list
+    arrays = value if is_list else [value]
+    if any(type(array) is not np.ndarray or array.dtype.kind in _OTHER_STRINGS for array in arrays):
+        return None
+    has_strings = any(array.dtype.kind == "O" for array in arrays)
+    if is_list and has_strings:
+        return None
+    kind = InputKind.LIST if is_list else InputKind.STRINGS if has_strings else InputKind.NUMBERS
+    return Input(name, slot, kind, tuple((array.dtype, array.shape) for array in arrays))
+
+
+_OTHER_STRINGS = "UST"
+"""The kinds of arrays of strings that are no objects of Python's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +113,11 @@ class NativeRun:
         constants: Sequence[Array],
         outputs: Sequence[Output],
     ) -> None:
-        functions = _functions()
+        functions = function_table()
         assert functions is not None
         words = RunLayout.WORDS + 2 * len(inputs) + len(results) + len(constants)
-        words += sum(InputLayout.WORDS + len(each.shape) for each in inputs)
+        words += InputLayout.WORDS * len(inputs)
+        words += sum(ArrayLayout.WORDS + len(shape) for each in inputs for _, shape in each.arrays)
         words += sum(ResultLayout.WORDS + len(each.shape) for each in results)
         words += sum(LinkLayout.WORDS + len(link.numbers) for link in links)
         words += OutputLayout.WORDS * len(outputs)
@@ -100,8 +129,14 @@ class NativeRun:
         def place(slot: int) -> int:
             return slots + 8 * slot if slot < count else cells + 8 * (slot - count)
 
+        def array_of(dtype: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+            return id(dtype), len(shape), memory.add(shape), prod(shape)
+
+        def arrays_of(each: Input) -> int:
+            return memory.add(list(chain.from_iterable(array_of(*array) for array in each.arrays)))
+
         tables = (
-            [(id(e.name), id(e.dtype), len(e.shape), memory.add(e.shape), place(e.slot)) for e in inputs],
+            [(id(e.name), e.kind, arrays_of(e), len(e.arrays), place(e.slot)) for e in inputs],
             [(id(e.dtype), len(e.shape), memory.add(e.shape), place(e.slot)) for e in results],
             [(_address(e.job), place(e.slot), memory.add(e.numbers), len(e.numbers)) for e in links],
             [(e.index, e.is_copy) for e in outputs],
@@ -116,7 +151,7 @@ class NativeRun:
 
 def is_available() -> bool:
     """Whether this Python and this numpy are laid out in memory as machine code takes them to be."""
-    return _functions() is not None
+    return function_table() is not None
 
 
 class _Memory:
@@ -169,81 +204,3 @@ def _builtin(block: Ints) -> NativeFunction:
 @cache
 def _method() -> _Method:
     return _Method(b"run", native_run_address(), _ONE_ARGUMENT, None)
-
-
-_CPYTHON = {
-    FunctionTable.DICT_SIZE: "PyDict_Size",
-    FunctionTable.DICT_GET_ITEM: "PyDict_GetItem",
-    FunctionTable.INCREF: "Py_IncRef",
-    FunctionTable.DECREF: "Py_DecRef",
-    FunctionTable.LIST_NEW: "PyList_New",
-    FunctionTable.LIST_SET_ITEM: "PyList_SetItem",
-    FunctionTable.SAVE_THREAD: "PyEval_SaveThread",
-    FunctionTable.RESTORE_THREAD: "PyEval_RestoreThread",
-}
-
-_NUMPY = {FunctionTable.ARRAY_NEW_COPY: 85, FunctionTable.ARRAY_EMPTY: 184}
-"""The indices of functions in the table that numpy exports, which never change."""
-
-
-_OBJECTS: dict[int, Any] = {
-    FunctionTable.NONE: None,
-    FunctionTable.FALSE: False,
-    FunctionTable.DICT_TYPE: dict,
-    FunctionTable.ARRAY_TYPE: np.ndarray,
-}
-
-
-@cache
-def _functions() -> Ints | None:
-    """The functions and objects of `FunctionTable`; None where something is not laid out as it has to be."""
-    if sys.implementation.name != "cpython" or not getattr(sys, "_is_gil_enabled", lambda: True)():
-        return None
-    if not _is_readable():
-        return None
-    table = np.zeros(FunctionTable.WORDS, np.int64)
-    for place, name in _CPYTHON.items():
-        table[place] = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
-    exported = _exported_by_numpy()
-    if exported is None:
-        return None
-    for place, index in _NUMPY.items():
-        table[place] = _word(exported + 8 * index).value
-    for place, item in _OBJECTS.items():
-        table[place] = id(item)
-    return table
-
-
-_word, _half_word = ctypes.c_ssize_t.from_address, ctypes.c_int32.from_address
-
-
-def _is_readable() -> bool:
-    """Whether objects and arrays have the layout of `ObjectLayout`."""
-    if ctypes.sizeof(ctypes.c_void_p) != 8:
-        return False
-    arrays: list[Array] = [np.zeros(3), np.zeros((2, 5), np.float32)[:, 1:], np.empty((0, 4), np.int8), np.zeros(())]
-    return all(map(_is_laid_out, arrays))
-
-
-def _is_laid_out(array: Array) -> bool:
-    place = id(array)
-    shape = _word(place + ObjectLayout.SHAPE).value
-    return (
-        _word(place + ObjectLayout.TYPE).value == id(np.ndarray)
-        and _word(place + ObjectLayout.DATA).value == array.ctypes.data
-        and _half_word(place + ObjectLayout.RANK).value == array.ndim
-        and all(_word(shape + 8 * axis).value == size for axis, size in enumerate(array.shape))
-        and _word(place + ObjectLayout.DTYPE).value == id(array.dtype)
-        and bool(_half_word(place + ObjectLayout.FLAGS).value & ObjectLayout.IS_CONTIGUOUS) == array.flags.c_contiguous
-    )
-
-
-def _exported_by_numpy() -> int | None:
-    """The address of the table of functions that numpy exports to extension modules."""
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-    for name in ("numpy._core._multiarray_umath", "numpy.core._multiarray_umath"):
-        if name in sys.modules:
-            address: int | None = pointer(sys.modules[name]._ARRAY_API, None)
-            return address
-    return None

@@ -10,19 +10,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from ingot.dtypes import Array
 from ingot.errors import IngotError
 from ingot.ops.generator.keys import key_array
 from ingot.ops.limit import ALLOWED
 from ingot.prim.tensor import Call
 from ingot.runtime import float_errors
 from ingot.runtime.address import address_of
-from ingot.runtime.direct_calls import DirectCall
+from ingot.runtime.call_chain import bytes_of, call_chain
+from ingot.runtime.direct_calls import DirectCall, Ending, NotFast, direct_run
 from ingot.runtime.frame import Frame, NativeFunction, fresh_array
 from ingot.runtime.guards import GuardFailed
-from ingot.runtime.interrupt import Interrupt, Interrupted
+from ingot.runtime.interrupt import Interrupted
 from ingot.runtime.native_prefix import Readings, native_prefix
 from ingot.runtime.recent import remember
 from ingot.runtime.results import owned
@@ -36,21 +34,22 @@ _MOST_FAILURES = 8
 _MOST_READINGS = 64
 """Beginnings of what runs read that are remembered."""
 
-_STRING_BYTES = 128
-"""More bytes than a string takes besides its characters, which take at most four each."""
-
-
-class _Failure(Exception):
-    """The run has to be made in full, which says what is wrong, if anything."""
-
 
 class ReadyPlan:
     """A plan ready for inputs of certain shapes."""
 
     def __init__(
-        self, runner: PlanRunner, inputs: Sequence[Any], calls: Mapping[Call, DirectCall], most_bytes: int
+        self,
+        runner: PlanRunner,
+        inputs: Sequence[Any],
+        calls: Mapping[Call, DirectCall],
+        most_bytes: int,
+        is_body: bool = False,
     ) -> None:
-        """`inputs` are those of a run that succeeded; a run may take `most_bytes`."""
+        """`inputs` are those of a run that succeeded; a run may take `most_bytes`.
+
+        Of a body, inputs that no kernel reads may be anything, and results inputs, constants, or views of them.
+        """
         self._runner = runner
         self._most_bytes = most_bytes
         self._failures = 0
@@ -63,8 +62,12 @@ class ReadyPlan:
         self._has_functions = any(stage.call is not None and not stage.call.is_lookup for stage in self._stages)
         fresh = {number for segment in runner.segments for number, _, _ in segment.results}
         is_once = len(set(runner.outputs)) == len(runner.outputs)
-        self._is_own = is_once and all(number in fresh for number in runner.outputs)
-        self._prefix = native_prefix(runner, inputs, self._sizes, self._stages)
+        self._is_own = is_body or (is_once and all(number in fresh for number in runner.outputs))
+        self._constants = (*runner.constants, None)
+        self._prefix = native_prefix(runner, inputs, self._sizes, self._stages, is_body)
+        start = None if self._prefix is None or self._prefix.is_whole else self._prefix.end
+        self._chain = None if start is None else call_chain(self._stages, start, runner, most_bytes, is_body)
+        self._has_bodies = any(stage.call is not None and stage.call.has_bodies for stage in self._stages)
         self.is_whole = self._prefix is not None and self._prefix.is_whole
         """Whether a native run gives the outputs: there is no call."""
         self._following: dict[Readings, Readings] = {}
@@ -74,16 +77,16 @@ class ReadyPlan:
         if self._prefix is not None and not self._prefix.reading_count:
             self._expected = ()
 
-    def run(self, frame: Frame, feeds: Mapping[str, Any], interrupt: Interrupt | None) -> list[Any] | None:
+    def run(self, frame: Frame, feeds: Mapping[str, Any], ending: Ending) -> list[Any] | None:
         """The outputs for feeds, which are contiguous; None if the run has to be made in full."""
-        return self._run(frame, feeds, self._expected, interrupt)
+        return self._run(frame, feeds, self._expected, ending)
 
-    def run_otherwise(self, frame: Frame, feeds: Mapping[str, Any], interrupt: Interrupt | None) -> list[Any] | None:
+    def run_otherwise(self, frame: Frame, feeds: Mapping[str, Any], ending: Ending) -> list[Any] | None:
         """The same after a native run, in a frame in which this plan is active, that ended without results."""
-        return self._run(frame, feeds, self._read_instead(frame, feeds), interrupt)
+        return self._run(frame, feeds, self._read_instead(frame, feeds), ending)
 
     def _run(
-        self, frame: Frame, feeds: Mapping[str, Any], expected: Readings | None, interrupt: Interrupt | None
+        self, frame: Frame, feeds: Mapping[str, Any], expected: Readings | None, ending: Ending
     ) -> list[Any] | None:
         """The outputs, natively as long as something is expected to be read."""
         if self._failures > _MOST_FAILURES:
@@ -91,15 +94,15 @@ class ReadyPlan:
         while expected is not None and (native := self._activate(frame, expected)) is not None:
             results = native(feeds)
             if results is not None and results is not False:
-                return results if self.is_whole else self.finish(frame, feeds, results, interrupt)
+                return results if self.is_whole else self.finish(frame, feeds, results, ending)
             expected = self._read_instead(frame, feeds) if results is False else None
         frame.native = frame.active = None
         if frame.words[0] or frame.words[1]:
             return None
-        values = self._values(frame, feeds)
+        values = self._values(feeds)
         for place, slot in self._slots:
             frame.slots[slot] = address_of(values[place])
-        return self._guarded(frame, values, self._sizes.copy(), 0, interrupt)
+        return self._guarded(frame, values, self._sizes.copy(), 0, ending)
 
     def _activate(self, frame: Frame, expected: Readings) -> NativeFunction | None:
         """Have a frame ready for a native run that reads these numbers, and return it; None if there is none."""
@@ -118,21 +121,22 @@ class ReadyPlan:
         begin = None if frame.words[0] or frame.words[1] else self._prefix.read_instead(frame.prepared, feeds)
         return None if begin is None else self._following.get(begin)
 
-    def finish(
-        self, frame: Frame, feeds: Mapping[str, Any], results: list[Any], interrupt: Interrupt | None
-    ) -> list[Any] | None:
+    def finish(self, frame: Frame, feeds: Mapping[str, Any], results: list[Any], ending: Ending) -> list[Any] | None:
         """The outputs, from the results of a native run in a frame in which this plan is active."""
         prefix, prepared = self._prefix, frame.prepared
         assert prefix is not None
-        values = self._values(frame, feeds)
+        values = self._values(feeds)
         for number, array in zip(prefix.returned, results, strict=True):
             values[number] = array
-        return self._guarded(frame, values, prepared.sizes.copy(), prepared.needed, interrupt, prefix.end)
+        if self._chain is not None:
+            outputs = self._chain.run(values, prepared.needed, ending)
+            self._failures += outputs is None
+            return outputs
+        return self._guarded(frame, values, prepared.sizes.copy(), prepared.needed, ending, prefix.end)
 
-    def _values(self, frame: Frame, feeds: Mapping[str, Any]) -> list[Any]:
+    def _values(self, feeds: Mapping[str, Any]) -> list[Any]:
         """All values by number, as far as they are known before a run, and at the end that of omitted arguments."""
-        names = self._names
-        return [*map(feeds.__getitem__, names), *frame.values[len(names) :], None]
+        return [*map(feeds.__getitem__, self._names), *self._constants]
 
     def _guarded(
         self,
@@ -140,7 +144,7 @@ class ReadyPlan:
         values: list[Any],
         sizes: dict[str, int],
         held: int,
-        interrupt: Interrupt | None,
+        ending: Ending,
         call: int | None = None,
     ) -> list[Any] | None:
         """The outputs; None if the run has to be made in full. Interrupted where it has to end.
@@ -152,17 +156,17 @@ class ReadyPlan:
         if self._has_functions:
             allowed, before = ALLOWED.set(self._most_bytes), float_errors.ignore()
         try:
-            results = self._results(frame, values, sizes, held, interrupt, call)
+            results = self._results(frame, values, sizes, held, ending, call)
         except Interrupted:
             raise
-        except (_Failure, GuardFailed, IndexError, IngotError, MemoryError, RecursionError):
+        except (NotFast, GuardFailed, IndexError, IngotError, MemoryError, RecursionError):
             self._failures += not frame.words[1]  # it was not stopped
             return None
         finally:
             if allowed is not None and before is not None:
                 float_errors.restore(before)
                 ALLOWED.reset(allowed)
-        return results if self._is_own or _are_own(results, inputs) else owned(results, inputs)
+        return results if self._is_own else owned(results, inputs)
 
     def _results(
         self,
@@ -170,21 +174,23 @@ class ReadyPlan:
         values: list[Any],
         sizes: dict[str, int],
         held: int,
-        interrupt: Interrupt | None,
+        ending: Ending,
         first: int | None,
     ) -> list[Any]:
         readings: list[tuple[int, ...]] = []
         drawn = 0
+        run = direct_run(ending, self._runner.plan.most_trips, self._most_bytes) if self._has_bodies else None
         for stage in self._stages if first is None else self._stages[first:]:
             if stage.has_steps and (first is None or stage.place != self._stages[first].place):
                 held += self._start(frame, stage, values, sizes, held)
             call = stage.call
             if call is not None:
-                if interrupt is not None:
-                    interrupt.check()
-                results = call.results([values[number] for number in stage.arguments])
+                if ending is not None:
+                    ending.check()
+                arguments = [values[number] for number in stage.arguments]
+                results = call.results([run, *arguments] if call.has_bodies else arguments)
                 for result in results:
-                    held += _bytes(result)
+                    held += bytes_of(result, call)
                 for number, index in stage.passed_on:
                     values[number] = results[index]
                 if stage.results:
@@ -197,11 +203,10 @@ class ReadyPlan:
             elif stage.reads:
                 readings.append(stage.prepared.read(values, sizes))
         if held > self._most_bytes:
-            raise _Failure
+            raise NotFast
         if first is None and self._prefix is not None and readings:
             self._note(tuple(readings[: self._prefix.reading_count]))
-        outputs = [values[number] for number in self._runner.outputs]
-        return [np.array(output) if isinstance(output, np.generic) else output for output in outputs]
+        return [values[number] for number in self._runner.outputs]
 
     def _note(self, readings: Readings) -> None:
         """Expect the same of the next run, if it was read before, and remember it for runs that begin like this one."""
@@ -214,7 +219,7 @@ class ReadyPlan:
         prepared, segment = stage.prepared, frame.segments[stage.place]
         binding = stage.binding or prepared.binder.bind(sizes)
         if held + binding.needed > self._most_bytes:
-            raise _Failure
+            raise NotFast
         if binding is not segment.binding:
             segment.install(binding)
         for (number, slot, dtype), shape in zip(prepared.results, binding.shapes, strict=True):
@@ -223,38 +228,5 @@ class ReadyPlan:
         if segment.job is not None:
             thread_pool().start(segment.job)
             if frame.words[0] or frame.words[1]:
-                raise _Failure
+                raise NotFast
         return binding.needed
-
-
-def _bytes(result: Any) -> int:
-    """The bytes of a result, of a sequence those of the arrays in it; _Failure for what is neither."""
-    if type(result) is np.ndarray or isinstance(result, np.generic):
-        return result.nbytes if result.dtype.kind != "O" else _most_bytes(np.asarray(result))
-    if result is None:
-        return 0
-    if type(result) is not list:
-        raise _Failure
-    return sum(_bytes(item) for item in result if not isinstance(item, dict))
-
-
-def _most_bytes(strings: Array) -> int:
-    """No fewer bytes than an array of strings takes."""
-    return strings.nbytes + _STRING_BYTES * strings.size + 4 * sum(map(len, strings.reshape(-1).tolist()))
-
-
-def _are_own(results: Sequence[Any], inputs: Sequence[Any]) -> bool:
-    """Whether it is plain to see that results are contiguous arrays, or lists of maps, that nothing else references."""
-    for place, result in enumerate(results):
-        if type(result) is list:
-            if any(type(item) is not dict for item in result):
-                return False
-        elif type(result) is not np.ndarray or result.base is not None or not result.flags.carray:
-            return False
-        for other in inputs:
-            if result is other:
-                return False
-        for other in results[:place]:
-            if result is other:
-                return False
-    return True

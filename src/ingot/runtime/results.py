@@ -29,15 +29,21 @@ def _owned(result: Any, ends: dict[int, int]) -> Any:
     """A result; `ends` are the addresses up to which the memory of an array, by its identity, belongs to others."""
     if type(result) is list:
         return [_owned(item, ends) for item in result]
-    if not isinstance(result, np.ndarray | np.generic):
-        return result
-    array: Array = result  # type: ignore[assignment]
     if type(result) is not np.ndarray or not result.flags.carray:
-        array = np.asarray(result, order="C")
+        if not isinstance(result, np.ndarray | np.generic):
+            return result
+        array: Array = np.asarray(result, order="C")
         if array is not result and array.base is None:
             return array  # a copy
         if not array.flags.writeable:
             return array.copy()
+    else:
+        array = result
+    if array.base is None:
+        if id(array) in ends:
+            return array.copy()
+        ends[id(array)] = _EVERYTHING
+        return array
     owner, start = id(_owner(array)), address_of(array)
     if start < ends.get(owner, 0) and array.nbytes:
         return array.copy()
@@ -47,15 +53,16 @@ def _owned(result: Any, ends: dict[int, int]) -> Any:
 
 def _owner(array: Array) -> Array:
     """The array whose memory an array is a view of: the last one, where that memory is of something else."""
-    while isinstance(array.base, np.ndarray):
-        array = array.base
+    base = array.base
+    while isinstance(base, np.ndarray):
+        array, base = base, base.base
     return array
 
 
 def _note(feed: Any, ends: dict[int, int]) -> None:
     """Note that the memory of a feed belongs to others."""
     if isinstance(feed, np.ndarray):
-        ends[id(_owner(feed))] = _EVERYTHING
+        ends[id(feed if feed.base is None else _owner(feed))] = _EVERYTHING
     elif isinstance(feed, list):
         for item in feed:
             _note(item, ends)

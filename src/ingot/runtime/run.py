@@ -76,6 +76,11 @@ class PlanRunner:
             self._values[numbers[tensor]] = _read_only(array)
         self._sizes = {THREADS: plan.threads}
 
+    @property
+    def constants(self) -> list[Any]:
+        """The arrays of the values after the inputs, None for those that are not constant."""
+        return self._values[len(self.entries) :]
+
     def constant(self, number: int) -> Any | None:
         """The array of a value that is constant, else None."""
         return self._values[number]

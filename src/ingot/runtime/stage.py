@@ -44,7 +44,9 @@ def stages(runner: PlanRunner, sizes: Mapping[str, int], calls: Mapping[Call, Di
             continue
         binding = prepared.binder.bind(sizes) if has_steps and set(names) <= sizes.keys() else None
         call = _direct(runner, prepared, calls[step]) if isinstance(step, Call) else None
-        numbers = prepared.argument_numbers if call is None else prepared.argument_numbers[: call.inputs]
+        numbers = prepared.argument_numbers
+        if call is not None and not call.has_bodies:
+            numbers = numbers[: call.inputs]
         results = tuple((entry, index) for entry, index in prepared.indexed_entries if entry.is_placed)
         others = tuple((entry.number, index) for entry, index in prepared.indexed_entries if not entry.is_placed)
         arguments = tuple(-1 if number is None else number for number in numbers)
@@ -56,4 +58,8 @@ def stages(runner: PlanRunner, sizes: Mapping[str, int], calls: Mapping[Call, Di
 def _direct(runner: PlanRunner, prepared: PreparedSegment, call: DirectCall) -> DirectCall:
     """A call, as a lookup where it is one."""
     lookup = lookup_of(runner, prepared)
-    return call if lookup is None else DirectCall(lambda values: lookup.read(values[1]), 2, False, is_lookup=True)
+    return (
+        call
+        if lookup is None
+        else DirectCall(lambda _, places: lookup.read(places), 2, False, moves=True, is_fresh=True, is_lookup=True)
+    )

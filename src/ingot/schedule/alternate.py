@@ -7,10 +7,11 @@ is still there, where always reading them from the first to the last would find 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from ingot.dataclass import dataclass
 from ingot.dtypes import DType
 from ingot.fuse.contraction import Packed
 from ingot.loops.ir import (

@@ -7,8 +7,9 @@ first, or other axes in front. These are other places of the same elements.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.loops.ir import (
     Buffer,

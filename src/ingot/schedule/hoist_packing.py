@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ingot.dataclass import dataclass
 from ingot.loops.ir import BranchStep, Buffer, Contraction, Kernel, LoopStep, Step, kernels_in
 from ingot.loops.kernel import kernel_of
 from ingot.schedule.contraction import packed_before

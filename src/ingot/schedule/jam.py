@@ -7,8 +7,8 @@ sum over what is invariant from row to row. What is loaded for one row stays in 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.loops.ir import LONGEST_JAMMED, Apply, For, Index, Kind, Load, Nest, Stage, Statement, Var
 from ingot.loops.rewrite import Reindexed, parts, values

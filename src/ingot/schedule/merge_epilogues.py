@@ -7,8 +7,9 @@ functions of them: one kernel sums all gates of some units, and stores nothing b
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.fuse.contraction import Packed
 from ingot.loops.ir import (

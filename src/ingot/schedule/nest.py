@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot.loops.ir import LANES_APART, For, Index, Kind, Let, Nest, Scalar, Stage, Statement, Store, Var
+from ingot.loops.ir import LANES_APART, For, Index, Kind, Let, Nest, Position, Scalar, Stage, Statement, Store, Var
 from ingot.loops.near import near_places
 from ingot.loops.rewrite import indices, joined, joins
+from ingot.loops.walk import walk
 from ingot.schedule.blocked_sums import in_blocks
 from ingot.schedule.columns import in_columns
 from ingot.schedule.interleave import interleaved
 from ingot.schedule.interleave_chains import interleave_chains
 from ingot.schedule.jam import jam_of
+from ingot.schedule.loads_inside import loads_inside
 from ingot.schedule.narrow_positions import narrow_positions
 from ingot.schedule.repeat import repeated
 from ingot.schedule.reuse_costly import reuse_costly
@@ -39,7 +41,9 @@ _OFTEN = 4
 
 def schedule_nest(nest: Nest, target: Target) -> tuple[Statement, ...]:
     """The loops of a nest: the rows parallel, and the axis along which most is contiguous vectorised."""
-    nest = narrow_positions(collapse(nest))
+    nest = collapse(nest)
+    if any(isinstance(node, Position) for node in walk(nest)):
+        nest = narrow_positions(loads_inside(nest))
     blocks = turned(nest, target) or interleaved(nest, target) or repeated(nest, target)
     if blocks is not None:
         return _shared(blocks.rows, blocks.statements)
@@ -110,8 +114,9 @@ def _vectored(stage: Stage) -> tuple[Statement, ...]:
 def contiguous_axis(variables: Sequence[Var], stages: Sequence[Stage]) -> tuple[Var | None, int]:
     """The variable along which most of what is read and written is contiguous, and by how much; None if none is."""
     best, most = None, 0
+    accesses = [(stage, [index for index in indices(*stage.body) if index.terms]) for stage in stages]
     for var in reversed(variables):
-        score = sum((_OFTEN if stage.inner else 1) * _contiguity(stage.body, var) for stage in stages)
+        score = sum((_OFTEN if stage.inner else 1) * _contiguity(stage.body, own, var) for stage, own in accesses)
         if score > most:
             best, most = var, score
     return best, most
@@ -125,9 +130,12 @@ def _along_row(stage: Stage, target: Target) -> float:
     return gain * min(1.0, var.extent / (_ROW * target.lanes(_FLOAT)))
 
 
-def _contiguity(body: Sequence[Statement], var: Var) -> int:
-    """What is gained by vectors along a variable in what statements read and write: a store counts twice."""
-    score = sum(_gain(index, var) for index in indices(*body) if index.terms)
+def _contiguity(body: Sequence[Statement], accesses: Sequence[Index], var: Var) -> int:
+    """What is gained by vectors along a variable in what statements read and write, in which `accesses` are.
+
+    A store counts twice.
+    """
+    score = sum(_gain(index, var) for index in accesses)
     for store in (statement for statement in body if isinstance(statement, Store)):
         if store.index.factor(var) == 1:
             score += 2

@@ -7,8 +7,9 @@ read from each other, such as the two directions of a network, are cycles of one
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ingot.dataclass import dataclass
 from ingot.dims import Dim, lower_bound
 from ingot.dtypes import DType
 from ingot.loops.ir import (

@@ -7,8 +7,9 @@ sum, and what is stored for one element are neighbours, which vectors interleave
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ingot.dataclass import dataclass
 from ingot.dims import divide_exactly
 from ingot.dtypes import DType
 from ingot.loops.ir import Apply, For, Index, Literal, Nest, Position, Scalar, Stage, Statement, Store, Var

@@ -8,8 +8,9 @@ or become Winograd's; attention gets blocks; decision trees get chunks of rows; 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ingot.dataclass import dataclass
 from ingot.fuse.build import Fused
 from ingot.fuse.contraction import Packed
 from ingot.fuse.read import Placed

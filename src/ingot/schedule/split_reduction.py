@@ -5,8 +5,7 @@ The remainder of a row that is cut into equal parts is one more part. A second k
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.fuse.limits import FusionLimits
 from ingot.loops.ir import Buffer, Index, Load, Local, Nest, Stage, Store, Update, Var, extent

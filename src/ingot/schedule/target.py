@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 
+from ingot.dataclass import dataclass
 from ingot.errors import InputError, nearest
 
 _HALVES = ("znver4",)
 """Processors that run instructions on 512 bits in two steps of 256."""
+
+_MASKED_VECTOR = 64
+"""The bytes of vectors that come with registers for masks: those of AVX-512."""
 
 WHOLE_VECTORS = ",-prefer-256-bit"
 """Or LLVM halves 512-bit vectors on some processors."""
@@ -82,6 +86,11 @@ class Target:
     def halves(self) -> bool:
         """Whether registers of half the length do as much in a cycle: each whole one is two steps of an instruction."""
         return self.cpu in _HALVES and self.vector == 64
+
+    @property
+    def masks(self) -> bool:
+        """Whether elements of any size are loaded and stored under a mask at no cost."""
+        return self.vector == _MASKED_VECTOR
 
     def lanes(self, width: int) -> int:
         """How many elements of `width` bytes a vector holds."""

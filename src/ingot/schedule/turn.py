@@ -7,8 +7,8 @@ where it is read, and stored whole, along the one that lies contiguous where it 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.dtypes import DType
 from ingot.loops.ir import (

@@ -7,10 +7,10 @@ sums are polynomials, which are multiplied by their values at `side` + 2 points.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
+from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.dtypes import Array, DType
 from ingot.fuse.contraction import Packed
@@ -78,12 +78,31 @@ def winograd_of(product: Contraction, weights: Packed, name: str, target: Target
 
 
 def at_points(filters: Array, side: int) -> Array:
-    """[point, channel, filter]: filters of shape [3, 3, channel, filter] transformed, in float64."""
-    matrix = _values(side)
-    *_, channels, count = filters.shape
-    rows = matrix @ filters.astype(np.float64).reshape(3, -1)
-    both = matrix @ rows.reshape(side + 2, 3, -1)
-    return both.reshape((side + 2) ** 2, channels, count)
+    """[row, column, channel, filter]: the values of filters of shape [3, 3, channel, filter] at points, in float64."""
+    rows = _values_of(filters.astype(np.float64), side)
+    return _values_of(rows.swapaxes(0, 1), side).swapaxes(0, 1)
+
+
+def _values_of(polynomials: Array, side: int) -> Array:
+    """The values of polynomials, by the powers of their coefficients along the first axis, at the points.
+
+    At a point and its negative the even and the odd powers are the same but for a sign. A product of matrices would
+    take as long and keep another thread busy, which has other things to do in a first start.
+    """
+    constant, linear, quadratic = polynomials
+    values = np.empty((side + 2, *constant.shape))
+    (at_zero, *_), *others, _ = _values(side)
+    np.multiply(constant, at_zero, out=values[0])
+    odd = np.empty_like(constant)
+    for place in range(1, side + 1, 2):
+        factors, positive, negative = others[place - 1], values[place], values[place + 1]
+        np.multiply(constant, factors[0], out=positive)
+        positive += np.multiply(quadratic, factors[2], out=odd)
+        np.multiply(linear, factors[1], out=odd)
+        np.subtract(positive, odd, out=negative)
+        positive += odd
+    values[side + 1] = quadratic
+    return values
 
 
 def _values(side: int) -> Array:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import ingot
-from ingot.session import Session
+from ingot.runtime.interrupt import Interrupted
+from ingot.session import Cancel, Session
 from ingot.tools.bench.bandwidth import IN_CACHE, copy_limit
 from ingot.tools.bench.cores import chosen
 from ingot.tools.inspect.bodies import traced
@@ -38,6 +39,14 @@ def test_the_shares_of_nodes_add_up_to_the_kernels() -> None:
     assert sum(share.seconds for share in divided.values()) == pytest.approx(times.kernels)
     assert sum(share.operations for share in divided.values()) == pytest.approx(sum(s.operations for s in times.steps))
     assert divided["a", "MatMul"].operations > 50 * divided["b", "Relu"].operations
+
+
+def test_a_measurement_that_is_cancelled_ends() -> None:
+    opened, cancel = session(1), Cancel()
+    assert opened.compiled is not None
+    cancel.cancel()
+    with pytest.raises(Interrupted):
+        measured(opened, traced(opened.compiled), feeds(32), 1e6, cancel)
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -42,6 +42,10 @@ class Builder:
         self.block = block
         self.function = block.function
         self._values: dict[tuple[Block, str], Value] = {}
+        self._locals: dict[Block, dict[Value, Value]] = {}
+        """What locals hold at the end of a block that is being written."""
+        self._unsaved: dict[Block, dict[Value, Value]] = {}
+        """Of these what is yet to be stored, when the block ends."""
 
     @property
     def module(self) -> Module:
@@ -85,7 +89,7 @@ class Builder:
         self.position_at_end(end)
 
     def branch(self, target: Block) -> None:
-        self.block.terminator = f"br label %{target.name}"
+        self._end(f"br label %{target.name}")
 
     def cbranch(self, condition: Value, yes: Block, no: Block, likely: bool | None = None) -> None:
         line = f"br i1 {condition.text}, label %{yes.name}, label %{no.name}"
@@ -93,17 +97,23 @@ class Builder:
             weights = self.module.weights
             number = weights.setdefault((99, 1) if likely else (1, 99), len(weights))
             line += f", !prof !{number}"
-        self.block.terminator = line
+        self._end(line)
 
     def switch(self, value: Value, cases: Mapping[int, Block], otherwise: Block) -> None:
         arms = " ".join(f"{value.type.text} {case}, label %{block.name}" for case, block in cases.items())
-        self.block.terminator = f"switch {value.type.text} {value.text}, label %{otherwise.name} [{arms}]"
+        self._end(f"switch {value.type.text} {value.text}, label %{otherwise.name} [{arms}]")
 
     def ret(self, value: Value) -> None:
-        self.block.terminator = f"ret {value.type.text} {value.text}"
+        self._end(f"ret {value.type.text} {value.text}")
 
     def ret_void(self) -> None:
-        self.block.terminator = "ret void"
+        self._end("ret void")
+
+    def _end(self, terminator: str) -> None:
+        for place, value in self._unsaved.pop(self.block, {}).items():
+            self.store(value, place)
+        self._locals.pop(self.block, None)
+        self.block.terminator = terminator
 
     @contextmanager
     def if_then(self, condition: Value, likely: bool | None = None) -> Iterator[None]:
@@ -314,6 +324,24 @@ class Builder:
     def store(self, value: Value, place: Value, align: int | None = None) -> Access:
         line = f"store {value.type.text} {value.text}, ptr {place.text}"
         return self._access(Access(_VOID, "", line, align))
+
+    def load_local(self, place: Value, typ: Type) -> Value:
+        """What a stack slot holds that only `store_local` stores to: loaded once in a block, if it is not known."""
+        if self.block.terminator is not None:
+            return self.load(place, typ)
+        values = self._locals.setdefault(self.block, {})
+        value = values.get(place)
+        if value is None:
+            value = values[place] = self.load(place, typ)
+        return value
+
+    def store_local(self, value: Value, place: Value) -> None:
+        """Store to a stack slot that only `load_local` loads from: at the end of the block, the last value of all."""
+        if self.block.terminator is not None:
+            self.store(value, place)
+            return
+        self._locals.setdefault(self.block, {})[place] = value
+        self._unsaved.setdefault(self.block, {})[place] = value
 
     def gep(self, place: Value, indices: Sequence[Value], source_etype: Type) -> Value:
         if len(indices) == 1 and indices[0].number == 0:

@@ -6,16 +6,23 @@ zero and saturate one after the other.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ingot.codegen.llvm import ir, scalars
 from ingot.codegen.llvm.builder import Builder
-from ingot.codegen.llvm.types import I16, I32, vector
+from ingot.codegen.llvm.types import F32, F64, I8, I16, I32, element, vector, width
+from ingot.dataclass import dataclass
 from ingot.dtypes import DType
 from ingot.loops.ir import Apply, Scalar
 
-_CONVERSIONS = {16: "avx512.mask.cvtps2dq.512", 8: "avx.cvt.ps2dq.256", 4: "sse2.cvtps2dq"}
-"""The instructions of x86 that round vectors of floats, by their lanes."""
+_CONVERSIONS = {
+    (F32.text, 16): "avx512.mask.cvtps2dq.512",
+    (F32.text, 8): "avx.cvt.ps2dq.256",
+    (F32.text, 4): "sse2.cvtps2dq",
+    (F64.text, 8): "avx512.mask.cvtpd2dq.512",
+    (F64.text, 4): "avx.cvt.pd2dq.256",
+}
+"""The instructions of x86 that round vectors of floats, by these and their lanes."""
+
+_FLOATS = (DType.FLOAT32, DType.FLOAT64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +46,7 @@ def byte_rounding(value: Apply) -> ByteRounding | None:
     if not isinstance(inner, Apply) or inner.function != "cast" or inner.dtype is not DType.INT32:
         return None
     (near,) = inner.arguments
-    if not isinstance(near, Apply) or near.function != "round_within" or near.dtype is not DType.FLOAT32:
+    if not isinstance(near, Apply) or near.function != "round_within" or near.dtype not in _FLOATS:
         return None
     x, least, most = near.arguments
     if isinstance(x, Apply) and x.function == "divide_by_normal":
@@ -47,10 +54,11 @@ def byte_rounding(value: Apply) -> ByteRounding | None:
     return ByteRounding(x, None, least, most, zero)
 
 
-def rounds_at_once(b: Builder, lanes: int) -> bool:
-    """Whether an instruction rounds vectors of so many floats, or of parts of them."""
-    register = min(lanes, b.module.vector // 4)
-    return b.module.triple.startswith("x86_64") and register in _CONVERSIONS and lanes % register == 0
+def rounds_at_once(b: Builder, dtype: DType, lanes: int) -> bool:
+    """Whether an instruction rounds vectors of so many floats of a type, or of parts of them."""
+    register = min(lanes, b.module.vector // width(dtype))
+    is_known = (element(dtype).text, register) in _CONVERSIONS
+    return b.module.triple.startswith("x86_64") and is_known and lanes % register == 0
 
 
 def held(b: Builder, x: ir.Value, least: ir.Value, most: ir.Value) -> ir.Value:
@@ -73,11 +81,11 @@ def nearest(b: Builder, x: ir.Value) -> ir.Value:
     """Floats as the nearest int32s, of two the even one; the lowest byte of what is NaN is zero."""
     assert isinstance(x.type, ir.VectorType)
     lanes = x.type.count
-    register = min(lanes, b.module.vector // 4)
+    register = min(lanes, b.module.vector // (4 if x.type.element.text == F32.text else 8))
     parts = []
     for first in range(0, lanes, register):
         part = x if register == lanes else b.shuffle_vector(x, x, _places(first, register))
-        parts.append(_converted(b, part, register))
+        parts.append(_converted(b, part, x.type.element, register))
     count = register
     while len(parts) > 1:
         parts = [
@@ -87,12 +95,13 @@ def nearest(b: Builder, x: ir.Value) -> ir.Value:
     return parts[0]
 
 
-def _converted(b: Builder, x: ir.Value, lanes: int) -> ir.Value:
-    kind, arguments = vector(I32, lanes), [x]
-    if lanes == 16:
-        arguments += [ir.Constant(kind, None), I16(-1), I32(4)]  # of all lanes, as the processor rounds now
-    name = f"llvm.x86.{_CONVERSIONS[lanes]}"
-    return b.call(b.module.declared(name, ir.FunctionType(kind, [argument.type for argument in arguments])), arguments)
+def _converted(b: Builder, x: ir.Value, kind: ir.Type, lanes: int) -> ir.Value:
+    name, result, arguments = _CONVERSIONS[kind.text, lanes], vector(I32, lanes), [x]
+    if ".mask." in name:
+        all_lanes = I16(-1) if lanes == 16 else I8(-1)
+        arguments += [ir.Constant(result, None), all_lanes, I32(4)]  # as the processor rounds now
+    types = [argument.type for argument in arguments]
+    return b.call(b.module.declared(f"llvm.x86.{name}", ir.FunctionType(result, types)), arguments)
 
 
 def _places(first: int, count: int) -> ir.Value:

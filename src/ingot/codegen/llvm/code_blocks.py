@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from ingot.codegen.llvm import ir, scalars
 from ingot.codegen.llvm.loops import Loops
 from ingot.codegen.llvm.share import smaller, up
 from ingot.codegen.llvm.types import F32, I8, I32, I64, PTR, vector
+from ingot.dataclass import dataclass
 from ingot.dtypes import DType
 from ingot.loops.ir import CodeBlocks, Tile
 

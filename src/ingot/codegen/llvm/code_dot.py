@@ -7,7 +7,6 @@ Codes of a word are read by shifting and masking all its bytes at once, so those
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ingot.codegen.llvm import ir, scalars
 from ingot.codegen.llvm.byte_micro import instruction
@@ -16,6 +15,7 @@ from ingot.codegen.llvm.loops import Loops
 from ingot.codegen.llvm.micro import Cells, cells_of
 from ingot.codegen.llvm.share import up
 from ingot.codegen.llvm.types import F32, I8, I32, I64, stack_slot, vector
+from ingot.dataclass import dataclass
 from ingot.dtypes import DType
 from ingot.loops.ir import CodeBlocks, Tile
 

@@ -7,13 +7,13 @@ bit, the float is that power plus the code. Subtracting the power plus the zero 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ingot.codegen.llvm import ir, scalars
 from ingot.codegen.llvm.code_blocks import Block, blocks_of, splat_word
 from ingot.codegen.llvm.loops import Loops
 from ingot.codegen.llvm.micro import Cells, cells_of
 from ingot.codegen.llvm.types import F32, I64, vector
+from ingot.dataclass import dataclass
 from ingot.dtypes import DType
 from ingot.loops.ir import CodeBlocks, Tile
 

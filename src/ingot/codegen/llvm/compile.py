@@ -15,7 +15,7 @@ from ingot.codegen.wasm import refuse_missing
 from ingot.schedule.target import Target
 
 if TYPE_CHECKING:
-    from ingot.codegen.llvm.make import Answer, Request
+    from ingot.codegen.llvm.make import Answer, Effort, Request
 
 T = TypeVar("T")
 
@@ -29,9 +29,9 @@ def code_of(text: str, target: Target) -> LinkedCode:
     return code_later(text, target, lambda code: code).result()
 
 
-def code_later(text: str, target: Target, then: Callable[[LinkedCode], T], draft: bool = False) -> Future[T]:
-    """The result of `then` on that code, or on a draft of it, both in the background."""
-    request = _request(text, target, draft=draft)
+def code_later(text: str, target: Target, then: Callable[[LinkedCode], T], effort: Effort = "full") -> Future[T]:
+    """The result of `then` on that code, compiled with some effort, both in the background."""
+    request = _request(text, target, effort=effort)
     return workers().submit(lambda ask: then(_linked(ask(request), target)), len(text))
 
 
@@ -72,9 +72,9 @@ def _asked(request: Request, weight: int) -> Future[bytes]:
     return workers().submit(lambda ask: ask(request)[0], weight)
 
 
-def _request(text: str, target: Target, anywhere: bool | None = None, draft: bool = False) -> Request:
+def _request(text: str, target: Target, anywhere: bool | None = None, effort: Effort = "full") -> Request:
     anywhere = _becomes_plain(target) if anywhere is None else anywhere
-    return text, target.triple, target.cpu, target.features, anywhere, draft
+    return text, target.triple, target.cpu, target.features, anywhere, effort
 
 
 def _linked(answer: Answer, target: Target) -> LinkedCode:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Generic, TypeVar
 
 from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.share import Share, Sharing
 from ingot.codegen.llvm.types import I1, I32, I64
+from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.loops.ir import Buffer, Var
 from ingot.schedule.target import Target

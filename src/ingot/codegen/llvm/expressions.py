@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from contextlib import nullcontext
-from dataclasses import dataclass
 
 from ingot.codegen.llvm import ir, scalars
 from ingot.codegen.llvm.builder import Builder
@@ -13,6 +12,7 @@ from ingot.codegen.llvm.emitter import Frame
 from ingot.codegen.llvm.lanes import count_of
 from ingot.codegen.llvm.memory import Memory
 from ingot.codegen.llvm.types import I1, I32, element, stack_slot, stored, vector
+from ingot.dataclass import dataclass
 from ingot.dtypes import DType
 from ingot.loops.ir import Apply, CheckedIndex, Index, Literal, Load, Local, Position, RuntimeScalar, Scalar, Select
 from ingot.loops.rewrite import operands
@@ -20,7 +20,7 @@ from ingot.loops.rewrite import operands
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """The memory of a local, on the stack: LLVM puts it in a register."""
+    """The memory of a local, on the stack, where blocks pass it on to each other: LLVM puts it in a register."""
 
     pointer: ir.Value
     dtype: DType
@@ -111,7 +111,7 @@ class Expressions(Memory):
         x, least, most = (self.scalar(part) for part in (rounding.x, rounding.least, rounding.most))
         divisor = None if rounding.divisor is None else self.scalar(rounding.divisor)
         lanes = count_of(x)
-        if lanes == 1 or not rounds_at_once(b, lanes):
+        if lanes == 1 or not rounds_at_once(b, rounding.x.dtype, lanes):
             return None
         if divisor is None or count_of(divisor) > 1 or not b.module.fma:
             if divisor is not None:
@@ -163,5 +163,5 @@ class Expressions(Memory):
         return Cell(stack_slot(self.b, vector(stored(dtype), lanes)), dtype, lanes)
 
     def _fetched(self, cell: Cell) -> ir.Value:
-        value = self.b.load(cell.pointer, typ=vector(stored(cell.dtype), cell.lanes))
+        value = self.b.load_local(cell.pointer, typ=vector(stored(cell.dtype), cell.lanes))
         return self._computed(value, cell.dtype)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from ingot.codegen.llvm import attention, descent, ir, loops, product, recurrence, sort, suppress, winograd
@@ -12,6 +11,7 @@ from ingot.codegen.llvm.emitter import Frame, NestEmitter, unless_empty
 from ingot.codegen.llvm.half import define_half_conversions
 from ingot.codegen.llvm.share import Sharing, pieces_of
 from ingot.codegen.llvm.types import I32, I64, PTR
+from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.loops.ir import Attention, Buffer, Contraction, Descent, Kernel, Recurrence, Sort, Suppress, Winograd
 from ingot.loops.rewrite import sizes_indexed

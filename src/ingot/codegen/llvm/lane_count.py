@@ -13,9 +13,6 @@ from ingot.schedule.target import Target
 _WORD = 4
 """Bytes of the elements that most of what is computed has: narrower ones are widened to it where they are computed."""
 
-_BYTE_MASKS = 64
-"""The bytes of vectors of machines that load and store single bytes of a vector under a mask."""
-
 _LONG_ROW = 1024
 """Elements of a row from which on its rest hardly counts, on machines without such masks."""
 
@@ -39,7 +36,7 @@ def lane_count(loop: For, reduced: Sequence[DType], target: Target) -> int:
         while lanes > plain and lanes // 2 >= length:
             lanes //= 2
     is_long = isinstance(length, int) and (length >= _LONG_ROW or length % lanes == 0)
-    return lanes if is_long or target.vector >= _BYTE_MASKS else plain
+    return lanes if is_long or target.masks else plain
 
 
 def _widest_in(loop: For) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 
 from ingot.codegen.llvm import ir
@@ -11,6 +10,7 @@ from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.emitter import Frame
 from ingot.codegen.llvm.share import smaller
 from ingot.codegen.llvm.types import I8, I32, I64, vector
+from ingot.dataclass import dataclass
 from ingot.dtypes import DType
 from ingot.loops.ir import Var
 
@@ -43,6 +43,8 @@ class Lanes:
         """A value broadcast to every lane."""
         if lanes == 1 or count_of(value) == lanes:
             return value
+        if isinstance(value, ir.Constant):
+            return ir.Constant(ir.VectorType(value.type, lanes), [value.constant] * lanes)
         undefined = ir.Constant(ir.VectorType(value.type, lanes), ir.Undefined)
         first = self.b.insert_element(undefined, value, I32(0))
         return self.b.shuffle_vector(first, undefined, _first_lane(lanes))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ingot.codegen.llvm import ir, scalars
 from ingot.codegen.llvm.builder import Builder
@@ -11,9 +11,9 @@ from ingot.codegen.llvm.expressions import Cell
 from ingot.codegen.llvm.lanes import count_of
 from ingot.codegen.llvm.share import Share, Sharing, up
 from ingot.codegen.llvm.types import I64, is_float, stack_slot
-from ingot.codegen.llvm.vectors import Vectors
+from ingot.codegen.llvm.vectors import Vectors, invariants
 from ingot.codegen.llvm.work import rounds_of, weight_of
-from ingot.loops.ir import Apply, For, Kind, Let, Statement, Store, Update, Var, extent
+from ingot.loops.ir import Apply, For, Kind, Let, Load, Scalar, Statement, Store, Update, Var, extent
 from ingot.loops.nest_shape import is_vector, parallel_chain
 from ingot.loops.rewrite import within
 from ingot.prim.functions import identity
@@ -30,6 +30,7 @@ class Loops(Vectors):
         super().__init__(b, frame)
         self._jammed: list[tuple[dict[Var, ir.Value], dict[str, Cell]]] = []
         self._watched = False
+        self._invariants: dict[int, tuple[Statement, Sequence[Scalar]]] = {}
 
     def nest(self, statements: Sequence[Statement]) -> None:
         """Statements of a kernel: the outermost loops divided among threads."""
@@ -155,6 +156,8 @@ class Loops(Vectors):
         jammed, self._jammed = self._jammed, []
         self._turned = {}
         before = self.cells
+        for part in self._invariants_of(statement, *jammed[0]):
+            self.scalar(part)
         if isinstance(statement, Store) and self._interleaves(statement):
             values = []
             for variables, cells in jammed:
@@ -175,6 +178,17 @@ class Loops(Vectors):
             self._known = known
         self.cells, self._jammed = before, jammed
 
+    def _invariants_of(
+        self, statement: Let | Update | Store, variables: Mapping[Var, ir.Value], cells: Mapping[str, Cell]
+    ) -> Sequence[Scalar]:
+        """What a statement loads and computes that is the same in all jammed iterations."""
+        known = self._invariants.get(id(statement))
+        if known is None:
+            changed = cells.keys() if isinstance(statement, Store) else {*cells, statement.name}
+            own = invariants((statement.value,), Apply | Load, variables, changed)
+            known = self._invariants[id(statement)] = (statement, own)
+        return known[1]
+
     def _let(self, statement: Let) -> None:
         """`local = value`."""
         dtype = statement.value.dtype
@@ -182,7 +196,7 @@ class Loops(Vectors):
         before = cell = self.cells.get(statement.name)
         if cell is None or cell.lanes != lanes:
             cell = self.cells[statement.name] = self._cell(dtype, lanes)
-        self.b.store(self._stored(self._in_lanes(self.scalar(statement.value)), dtype), cell.pointer)
+        self.b.store_local(self._stored(self._in_lanes(self.scalar(statement.value)), dtype), cell.pointer)
         if before is not None:
             self._forget((statement.name,))
 
@@ -202,7 +216,7 @@ class Loops(Vectors):
                 value = self.b.select(self._lane.mask, value, scalars.number(cell.dtype, neutral, cell.lanes))
         before = self._fetched(cell)
         after = scalars.combined(self.b, statement.function, cell.dtype, [before, value])
-        self.b.store(self._stored(after, cell.dtype), cell.pointer)
+        self.b.store_local(self._stored(after, cell.dtype), cell.pointer)
 
     def _fuses(self, statement: Update, cell: Cell) -> bool:
         """Emit `local += a * b` as one fused multiply-add, if it may be; not in a reduction under a mask."""
@@ -215,7 +229,7 @@ class Loops(Vectors):
         a, b, total = self._alike(*map(self.scalar, value.arguments), self._fetched(cell))
         if count_of(total) != cell.lanes:
             return False
-        self.b.store(scalars.multiply_add(self.b, a, b, total), cell.pointer)
+        self.b.store_local(scalars.multiply_add(self.b, a, b, total), cell.pointer)
         return True
 
 

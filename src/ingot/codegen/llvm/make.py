@@ -11,7 +11,7 @@ import os
 import sys
 from functools import cache
 from types import ModuleType
-from typing import IO, Any, TypeAlias
+from typing import IO, Any, Literal, TypeAlias
 
 
 class _Folder(str):
@@ -59,9 +59,12 @@ except Exception:
 
 Facts: TypeAlias = tuple[str, str, str, tuple[str, ...]]
 """Of this processor: its triple, its name, all its features as LLVM takes them, and those that it has."""
-Request: TypeAlias = tuple[str, str, str, str, bool, bool]
-"""A module, the triple, the name and the features of a processor, and whether to emit position-independent code, and
-a draft of it: compiled in a fifth of the time, several times slower, with the same results to the bit."""
+Effort: TypeAlias = Literal["rough", "draft", "full"]
+"""How well to compile: a draft takes a third of the time, and runs up to twice as long; a rough one takes a fifth, and
+runs five times as long. The results are the same to the bit."""
+Request: TypeAlias = tuple[str, str, str, str, bool, Effort]
+"""A module, the triple, the name and the features of a processor, whether to emit position-independent code, and how
+well to compile it."""
 Answer: TypeAlias = tuple[bytes, tuple[str, ...]]
 """An object file, or PTX for a GPU, and the names of the functions in it."""
 
@@ -70,6 +73,13 @@ _PASSES = ("sroa", "loop_rotate", "new_gvn", "instruction_combine", "simplify_cf
 
 _DRAFT_PASSES = ("sroa",)
 """The pass that makes a draft half as slow, and takes next to no time."""
+
+_ALLOCATION = "-optimize-regalloc"
+"""LLVM's option for the register allocator: without it, a module that is not optimised has all values in memory at the
+end of every block, the sums of a product among them."""
+
+_IS_WORKER = __name__ == "__main__"
+"""Whether nobody else uses LLVM in this process, so that its options may change."""
 
 _ENDLESS = ("instruction_combine",)
 """It narrows comparisons of float32 to float16; for WebAssembly LLVM 22 never ends on vectors of that."""
@@ -113,10 +123,11 @@ def assembly(request: Request) -> str:
 
 def _optimised(request: Request, context: Any) -> tuple[Any, Any]:
     """A module after the passes, and the target machine to emit it with."""
-    text, triple, cpu, features, anywhere, draft = request
+    text, triple, cpu, features, anywhere, effort = request
     if triple.split("-")[0] != facts()[0].split("-")[0]:
         _foreign()
-    machine = machine_for(triple, cpu, features, anywhere, draft)
+    llvm.set_option("ingot", f"{_ALLOCATION}={int(effort != 'rough' or not _IS_WORKER)}")
+    machine = machine_for(triple, cpu, features, anywhere, effort)
     module = llvm.parse_assembly(text, context)
     if not triple.startswith("x86_64"):  # where what LLVM assumes without it leads to the same code
         module.data_layout = str(machine.target_data)
@@ -124,7 +135,7 @@ def _optimised(request: Request, context: Any) -> tuple[Any, Any]:
         _optimise_for_gpu(module, machine)
         return module, machine
     endless = triple.startswith("wasm") and " half" in text
-    passes = _DRAFT_PASSES if draft else _PASSES
+    passes = _PASSES if effort == "full" else _DRAFT_PASSES
     optimise(module, machine, tuple(name for name in passes if not endless or name not in _ENDLESS))
     return module, machine
 
@@ -146,13 +157,13 @@ def _optimise_for_gpu(module: Any, machine: Any) -> None:
     builder.getModulePassManager().run(module, builder)
 
 
-def machine_for(triple: str, cpu: str, features: str, anywhere: bool, draft: bool = False) -> Any:
+def machine_for(triple: str, cpu: str, features: str, anywhere: bool, effort: Effort = "full") -> Any:
     """LLVM's target machine for a processor."""
-    effort = 0 if draft else 2
+    level = 2 if effort == "full" else 0
     model = {"reloc": "pic", "codemodel": "small"} if anywhere else {}
     if triple.startswith("wasm"):  # its linker knows where everything is
         model = {"reloc": "static", "codemodel": "small"}
-    return llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, features=features, opt=effort, **model)
+    return llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, features=features, opt=level, **model)
 
 
 def serve(requests: IO[bytes], answers: IO[bytes]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from ingot.codegen.llvm import ir, scalars
 from ingot.codegen.llvm.builder import Builder
@@ -14,10 +14,17 @@ from ingot.codegen.llvm.permute import is_permutable, permuted
 from ingot.codegen.llvm.share import larger, smaller
 from ingot.codegen.llvm.transpose import interleaved, transposed
 from ingot.codegen.llvm.types import I1, I8, I32, I64, PTR, global_constant, stored, vector, width, zeros
-from ingot.dims import Dim
+from ingot.dataclass import dataclass
+from ingot.dims import Dim, constant_term
 from ingot.dtypes import DType
 from ingot.loops.ir import LANES_APART, LONGEST_JAMMED, Buffer, Index, Inside, Load, Scalar, Store, Var
 from ingot.loops.near import near_places
+
+_BITS, _BITS_BEFORE = 63, 12
+"""Neighbours whose conditions are the bits of one number, and how many of them come before the index itself."""
+
+_NEAR = 32
+"""Elements by which windows reach to either side, at most, for their places to be found from one address."""
 
 _MOST_BYTES = 256
 """Bytes of the widest vector: as many lanes as one of four-byte elements has, of eight bytes each, and some."""
@@ -42,6 +49,7 @@ class Memory(Lanes, ABC):
         self._preheader: Preheader | None = None
         self._totals: dict[tuple[Dim | tuple[int, Dim], ...], Dim] = {}
         self._block: Var | None = None
+        self._bits: dict[tuple[object, ...], ir.Value] = {}
         self._turned: dict[int, tuple[Load, list[ir.Value]]] = {}
 
     @abstractmethod
@@ -170,15 +178,21 @@ class Memory(Lanes, ABC):
         lanes = self._lane.count
         mask = self._lane.mask
         uniform = inside if inside is not None and count_of(inside) == 1 else None
-        if inside is not None:
-            inside = self._in_lanes(inside)
-            mask = inside if mask is None else b.and_(mask, inside)
         fill = self._stored(scalars.number(value.dtype, value.fill, lanes), value.dtype)
         whole = vector(kind, lanes)
-        if uniform is not None and self._lane.mask is None and self._contiguous(value.index):
+        dense = uniform is not None and self._contiguous(value.index)
+        if inside is not None and not dense:
+            inside = self._in_lanes(inside)
+            mask = inside if mask is None else b.and_(mask, inside)
+        if dense:
+            assert uniform is not None
             address = b.gep(pointer, [self._base(value.index)], source_etype=kind)
-            loaded = b.load(b.select(uniform, address, self._zeros()), typ=whole)
-            loaded.align = width(value.dtype)
+            address = b.select(uniform, address, self._zeros())
+            if mask is None:
+                loaded = b.load(address, typ=whole)
+                loaded.align = width(value.dtype)
+            else:
+                loaded = self._masked("masked.load", whole, [address, I32(width(value.dtype)), mask, fill], whole, PTR)
             if value.fill != 0:
                 loaded = b.select(uniform, loaded, fill)
         elif self._contiguous(value.index):
@@ -306,18 +320,20 @@ class Memory(Lanes, ABC):
                 contiguous = b.load(place, typ=whole)
                 contiguous.align = width(dtype)
                 return contiguous
-            number = _starts(apart, lanes).index(start)
-            own = {lane * apart - start: lane for lane in range(lanes) if _owner(lane, apart, lanes) == number}
+            starts = _starts(apart, lanes)
+            number = starts.index(start)
+            own = {lane * apart - start: lane for lane in range(lanes) if _owner(lane * apart, starts, lanes) == number}
             active = _shuffled(b, mask, ir.Constant(mask.type, None), [own.get(at, lanes) for at in range(lanes)])
             return self._masked("masked.load", whole, [place, I32(width(dtype)), active, fill], whole, PTR)
 
-        return _picked_of(b, piece, apart, lanes)
+        return _picked_of(b, piece, _starts(apart, lanes), [lane * apart for lane in range(lanes)])
 
     def _padded_apart(self, value: Load, pointer: ir.Value) -> ir.Value | None:
         """Elements a few apart of a padded row, picked out of contiguous vectors; None for any other load.
 
         Conditions along the lanes move as the elements do, so that each is one of the contiguous elements too: those
-        between two lanes may be read as well, and those of lanes that are masked off.
+        between two lanes may be read as well, and those of lanes that are masked off. The vectors begin at a multiple
+        of the stride, so that neighbours in a window are picked out of the same ones, and a row is found once for all.
         """
         b, lane = self.b, self._lane
         apart = None if lane is None else self._apart(value.index)
@@ -327,7 +343,9 @@ class Memory(Lanes, ABC):
         if not along or any(condition.index.factor(lane.var) != apart for condition in along):
             return None
         kind, lanes = stored(value.dtype), lane.count
-        address = b.gep(pointer, [self._base(value.index)], source_etype=kind)
+        near = self._near_by(value.index)
+        skipped = near % apart
+        address = b.gep(pointer, [self._base(value.index.plus(-near))], source_etype=kind)
         for condition in value.where:
             if condition not in along:
                 inside = b.icmp_unsigned("<", self._base(condition.index), self.frame.size(condition.size))
@@ -335,14 +353,15 @@ class Memory(Lanes, ABC):
         fill = self._stored(scalars.number(value.dtype, value.fill, lanes), value.dtype)
 
         def piece(start: int) -> ir.Value:
-            masks = [self._row_of_lanes(replace(each, index=each.index.plus(start)), lanes) for each in along]
+            masks = [self._row_of_lanes(replace(each, index=each.index.plus(start - skipped)), lanes) for each in along]
             mask = masks[0]
             for other in masks[1:]:
                 mask = b.and_(mask, other)
-            place = b.gep(address, [I64(start)], source_etype=kind)
+            place = b.gep(address, [I64(near - skipped + start)], source_etype=kind)
             return self._masked("masked.load", fill.type, [place, I32(width(value.dtype)), mask, fill], fill.type, PTR)
 
-        return _picked_of(b, piece, apart, lanes)
+        starts = [number * lanes for number in range(apart)]
+        return _picked_of(b, piece, starts, [skipped + number * apart for number in range(lanes)])
 
     def _store(self, statement: Store) -> None:
         """Store one element; a vector, if it is contiguous; else a scatter."""
@@ -423,15 +442,33 @@ class Memory(Lanes, ABC):
         return any(not isinstance(term, Var) for term, _ in index.terms)
 
     def _row_of_lanes(self, condition: Inside, lanes: int) -> ir.Value:
-        """The mask of the lanes whose index is inside, which are neighbours: the bits of a number."""
+        """The mask of the lanes whose index is inside, which are neighbours: the bits of a number.
+
+        Those of indices that differ by a few places are parts of one number of more bits, made once in a block.
+        """
+        b = self.b
+        near = constant_term(self._fixed(condition.index))
+        if self._is_opaque(condition.index) or not -_BITS_BEFORE <= near <= _BITS - _BITS_BEFORE - lanes:
+            bits = self._bits_inside(condition, lanes)
+        else:
+            first = condition.index.plus(-near - _BITS_BEFORE)
+            moving, fixed = self._parts_of(first)
+            values = tuple(self.variables[term] for term, _ in moving if isinstance(term, Var))
+            key = (b.block, moving, values, fixed, condition.size)
+            if key not in self._bits:
+                self._bits[key] = self._bits_inside(replace(condition, index=first), _BITS)
+            bits = b.lshr(self._bits[key], I64(near + _BITS_BEFORE))
+        return b.bitcast(b.trunc(bits, ir.IntType(lanes)), ir.VectorType(I1, lanes))
+
+    def _bits_inside(self, condition: Inside, count: int) -> ir.Value:
+        """A number with a bit for each of `count` neighbours, the lowest for the index: whether it is inside."""
         b = self.b
         first, size = self._base(condition.index), self.frame.size(condition.size)
         before, until = (
-            self._low_bits(larger(b, I64(0), smaller(b, count, I64(lanes))), lanes)
-            for count in (b.sub(I64(0), first), b.sub(size, first))
+            self._low_bits(larger(b, I64(0), smaller(b, places, I64(count))), count)
+            for places in (b.sub(I64(0), first), b.sub(size, first))
         )
-        bits = b.trunc(b.and_(until, b.not_(before)), ir.IntType(lanes))
-        return b.bitcast(bits, ir.VectorType(I1, lanes))
+        return b.and_(until, b.not_(before))
 
     def _low_bits(self, count: ir.Value, most: int) -> ir.Value:
         """A number with the lowest `count` of 64 bits, of which at most so many are asked for."""
@@ -454,13 +491,15 @@ class Memory(Lanes, ABC):
         preheader, lane, b = self._preheader, self._lane, self.b
         if preheader is None or lane is None or index.factor(lane.var) != 1:
             return None
+        near = self._near_by(index)
+        row = index.plus(-near)
         key: list[object] = [buffer, fill]
-        for moved in (index, *_indices(where)):
+        for moved in (row, *_indices(where)):
             moving, fixed = self._parts_of(moved)
             for term, _ in moving:
                 if term is not lane.var and term not in preheader.variables:
                     return None
-            if moved is not index and moved.factor(lane.var) != 0:
+            if moved is not row and moved.factor(lane.var) != 0:
                 return None
             key += (moving, fixed)
         kind = stored(buffer.dtype)
@@ -468,12 +507,18 @@ class Memory(Lanes, ABC):
         address = preheader.addresses.get(ahead)
         if address is None:
             with b.goto_block(preheader.block):
-                address = b.gep(self.frame.buffers[buffer], [self._sum(index, lane.var)], source_etype=kind)
+                address = b.gep(self.frame.buffers[buffer], [self._sum(row, lane.var)], source_etype=kind)
                 for condition in where:
                     inside = b.icmp_unsigned("<", self._base(condition.index), self.frame.size(condition.size))
                     address = b.select(inside, address, self._filling(dtype, fill))
             preheader.addresses[ahead] = address
-        return b.gep(address, [self.variables[lane.var]], source_etype=kind)
+        moved_address = b.gep(address, [self.variables[lane.var]], source_etype=kind)
+        return b.gep(moved_address, [I64(near)], source_etype=kind) if near else moved_address
+
+    def _near_by(self, index: Index) -> int:
+        """By how many elements an index is off one that others in a window share; 0 if by too many."""
+        near = constant_term(self._fixed(index))
+        return near if abs(near) <= _NEAR else 0
 
     def _lanes_at(self, address: ir.Value, value: Load, where: Sequence[Inside]) -> ir.Value:
         """A vector: the fill of the load where a condition does not hold, and anything where the mask is off."""
@@ -492,11 +537,14 @@ class Memory(Lanes, ABC):
         return loaded
 
     def _filling(self, dtype: DType, fill: float | int | bool) -> ir.Value:
-        """As many elements of one value as a jammed loop may read."""
+        """The address of as many elements of one value as a jammed loop may read, and some before and behind them."""
+        count = LONGEST_JAMMED + 4 * _NEAR
         if fill == 0:
-            return self._zeros(LONGEST_JAMMED * width(dtype))
-        value = [scalars.number(dtype, fill, 1).constant] * LONGEST_JAMMED
-        return global_constant(self.b, ir.Constant(ir.VectorType(stored(dtype), LONGEST_JAMMED), value))
+            start = self._zeros(count * width(dtype))
+        else:
+            value = [scalars.number(dtype, fill, 1).constant] * count
+            start = global_constant(self.b, ir.Constant(ir.VectorType(stored(dtype), count), value))
+        return self.b.gep(start, [I64(2 * _NEAR)], source_etype=stored(dtype))
 
     def _masked(self, name: str, result: ir.Type, arguments: Sequence[ir.Value], *over: ir.Type) -> ir.Value:
         return scalars.intrinsic(self.b, name, result, arguments, *over)
@@ -506,11 +554,12 @@ class Memory(Lanes, ABC):
         return zeros(self.b, f"nothing{bytes_}", ir.ArrayType(I8, bytes_))
 
 
-def _picked_of(b: Builder, piece: Callable[[int], ir.Value], apart: int, lanes: int) -> ir.Value:
-    """Every element `apart` from the one before, out of contiguous vectors that begin at given elements."""
+def _picked_of(b: Builder, piece: Callable[[int], ir.Value], starts: Sequence[int], places: Sequence[int]) -> ir.Value:
+    """The elements at ascending places, out of contiguous vectors of as many that begin at given ones."""
     result: ir.Value | None = None
-    for number, start in enumerate(_starts(apart, lanes)):
-        at_lane = {lane: lane * apart - start for lane in range(lanes) if _owner(lane, apart, lanes) == number}
+    lanes = len(places)
+    for number, start in enumerate(starts):
+        at_lane = {lane: place - start for lane, place in enumerate(places) if _owner(place, starts, lanes) == number}
         contiguous = piece(start)
         before, offset = (contiguous, 0) if result is None else (result, lanes)
         result = _shuffled(b, before, contiguous, [offset + at_lane.get(lane, lane - offset) for lane in range(lanes)])
@@ -523,9 +572,9 @@ def _starts(apart: int, lanes: int) -> list[int]:
     return [*(number * lanes for number in range(apart - 1)), (lanes - 1) * (apart - 1)]
 
 
-def _owner(lane: int, apart: int, lanes: int) -> int:
-    """Out of which of the contiguous vectors a lane is picked."""
-    return min(lane * apart // lanes, apart - 1)
+def _owner(place: int, starts: Sequence[int], lanes: int) -> int:
+    """Out of which of the contiguous vectors an element is picked: the first that has it."""
+    return next(number for number, start in enumerate(starts) if place < start + lanes)
 
 
 def _shuffled(b: Builder, one: ir.Value, other: ir.Value, lanes: Sequence[int]) -> ir.Value:

@@ -13,6 +13,9 @@ from ingot.fuse.contraction import Packed
 from ingot.loops.ir import PairDot, Tile
 from ingot.schedule.winograd import Filters, at_points
 
+_BLOCK = 1 << 13
+"""Filters that are transformed at a time: so many, at 36 points and in float64, are in a core's cache."""
+
 
 def packed(weights: Packed | Filters, tile: Tile, inner: int = 1) -> Array:
     """[batch, panel, k, column], zeros past the last column, beginning at a cache line.
@@ -34,11 +37,14 @@ def packed(weights: Packed | Filters, tile: Tile, inner: int = 1) -> Array:
 def packed_filters(filters: Filters, tile: Tile) -> Array:
     """The panels of transformed filters: [point, panel, channel, filter]."""
     *_, channels, columns = filters.array.shape
-    width = tile.columns
-    packed = _aligned_zeros((filters.side + 2) ** 2, -(-columns // width), channels, width, filters.array.dtype)
-    for panel, start in enumerate(range(0, columns, width)):  # one at a time: float64 takes twice the memory
-        filter_panel = filters.array[..., start : start + width]
-        packed[:, panel, :, : filter_panel.shape[-1]] = at_points(filter_panel, filters.side)
+    width, points = tile.columns, filters.side + 2
+    packed = _aligned_zeros(points * points, -(-columns // width), channels, width, filters.array.dtype)
+    split = packed.reshape(points, points, *packed.shape[1:])
+    rows = max(1, _BLOCK // width)
+    for panel, start in enumerate(range(0, columns, width)):
+        for channel in range(0, channels, rows):
+            block = filters.array[:, :, channel : channel + rows, start : start + width]
+            split[:, :, panel, channel : channel + rows, : block.shape[-1]] = at_points(block, filters.side)
     return packed
 
 

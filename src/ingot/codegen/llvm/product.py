@@ -23,9 +23,9 @@ from ingot.codegen.llvm.pair_pack import pack_pairs
 from ingot.codegen.llvm.share import Share, Sharing, larger, part_of, smaller, up
 from ingot.codegen.llvm.types import I8, I64, element, stack_slot, vector, width
 from ingot.codegen.llvm.unpacked import (
-    DOT_COLUMNS,
     MOST_DOT_ROWS,
     MOST_ROWS,
+    dot_columns,
     pack_blocks,
     packs_blocks,
     reads_columns,
@@ -254,16 +254,15 @@ class _Emitter:
         b, product, size = self.b, self.product, self.frame.size
         (k,), (n,) = product.k, product.n
         self._bind(product.m, row)
-        place = self._base(product.lhs.index, product.k)
-        own = b.gep(self.frame.buffers[product.lhs.buffer], [place], source_etype=element(product.lhs.dtype))
-        first = self._first_column(column)
+        own, first = self._row(*self._starts(), ()), self._first_column(column)
         if reads_columns(product):
             targets = [self._sum_place(line, index) for index in range(self.tile.vectors)]
             store_row(self.loops, product, own, first, size(k.extent), targets)
             return
         sums, last, stride = self._sum_place(line, 0), b.sub(left, I64(1)), size(product.rhs.index.factor(n))
-        with self.loops.loop(I64(0), smaller(b, left, I64(self.columns)), DOT_COLUMNS) as start:
-            places = [b.add(start, I64(number)) for number in range(DOT_COLUMNS)]
+        count = dot_columns(self.tile)
+        with self.loops.loop(I64(0), smaller(b, left, I64(self.columns)), count) as start:
+            places = [b.add(start, I64(number)) for number in range(count)]
             columns = [b.gep(first, [b.mul(smaller(b, at, last), stride)], source_etype=self.kind) for at in places]
             targets = [b.gep(sums, [at], source_etype=self.kind) for at in places]
             store_dots(self.loops, product, own, columns, size(k.extent), targets)
@@ -417,7 +416,7 @@ class _Emitter:
         if starts_apart:
             start_sums(b, tile, cells, packed)
         last = b.sub(rows, I64(1))
-        starts, conditions, byte_rows = [], [], []
+        starts, byte_rows = [], []
         *outer, inner = product.k
         self._bind(product.m, row)
         for line in range(height):
@@ -428,12 +427,11 @@ class _Emitter:
                 )
             if line:
                 self.loops.advance(product.m, b.zext(inside, I64))
-            starts.append(self._base(product.lhs.index, product.k))
-            conditions.append([(self._base(condition.index, product.k), condition) for condition in product.lhs.where])
+            starts.append(self._starts())
         step_cell = stack_slot(b, I64)
         b.store(I64(apart if starts_apart else 0), step_cell)  # how far the panel has been read
         with _nested(self.loops, self.frame, outer):
-            pointers = [self._row(start, where, outer) for start, where in zip(starts, conditions, strict=True)]
+            pointers = [self._row(start, where, outer) for start, where in starts]
             read = b.load(step_cell, typ=I64)
             panel = b.gep(packed, [read], source_etype=self.panel_kind)
             extent_ = self.frame.size(inner.extent)
@@ -460,6 +458,12 @@ class _Emitter:
         for line in range(height):
             for index in range(tile.vectors):
                 b.store(b.load(cells[line][index], typ=self.lanes), self._sum_place(I64(line), index))
+
+    def _starts(self) -> tuple[ir.Value, list[tuple[ir.Value, Inside]]]:
+        """Where the current row of the left operand begins, and the indices there that say whether it is padding."""
+        lhs, k = self.product.lhs, self.product.k
+        start = self._base(lhs.index, k)
+        return start, [(self._base(condition.index, k), condition) for condition in lhs.where]
 
     def _row(self, start: ir.Value, where: Sequence[tuple[ir.Value, Inside]], outer: Sequence[Var]) -> ir.Value:
         """The address of one row, for the current outer part of `k`; that of zeros, if it is in the padding."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.types import I64
+from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.schedule.target import Target
 from ingot.schedule.work import LARGEST_PIECE, PIECES_PER_THREAD

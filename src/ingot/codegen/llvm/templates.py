@@ -1,8 +1,7 @@
 """Compiled kernel templates by digest: in memory, in the cache on disk, or compiled in the background, each once.
 
-A template that takes LLVM long may have a draft, which is compiled in a fifth of the time and runs until the template
-is there. A draft is several times slower and gives the same results to the bit, but for the sign and payload of NaN; it
-is never cached.
+A template may have a draft (`effort.py`), which is compiled in less time and runs until the template is there. A draft
+is slower and gives the same results to the bit, but for the sign and payload of NaN; it is never cached.
 """
 
 from __future__ import annotations
@@ -11,15 +10,20 @@ import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ingot.cache import kernels, library
 from ingot.codegen.elf import LinkedCode, linkable
 from ingot.codegen.executable_memory import Code
 from ingot.codegen.llvm.compile import code_later, load
+from ingot.codegen.llvm.effort import first_effort
 from ingot.codegen.llvm.kernel import Emitted
+from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.schedule.target import Target, level_of
+
+if TYPE_CHECKING:
+    from ingot.codegen.llvm.make import Effort
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +54,15 @@ class PendingTemplate:
         """The template was found."""
         self._final.set_result(template)
 
-    def begin(self, emitted: Emitted, draft: bool) -> None:
+    def begin(self, emitted: Emitted, effort: Effort) -> None:
         """Begin to compile it, or a draft; then the template only when it is asked for, so that drafts go first."""
         with _LOCK:
             self._emitted = emitted
-            wanted = self._wanted = self._wanted or not draft
+            wanted = self._wanted = self._wanted or effort == "full"
         if wanted:
             self._submit(emitted)
         else:
-            self._draft = self._later(emitted, lambda code: self._loaded(code, emitted), draft=True)
+            self._draft = self._later(emitted, lambda code: self._loaded(code, emitted), effort)
 
     def template(self) -> Template:
         """The template, once it is compiled; CompileError if that fails."""
@@ -83,7 +87,7 @@ class PendingTemplate:
         self._final.set_exception(error)
 
     def _submit(self, emitted: Emitted) -> None:
-        self._later(emitted, lambda code: self._cached(code, emitted)).add_done_callback(self._end)
+        self._later(emitted, lambda code: self._cached(code, emitted), "full").add_done_callback(self._end)
 
     def _end(self, done: Future[Template]) -> None:
         self._emitted = self._draft = None
@@ -93,9 +97,9 @@ class PendingTemplate:
         else:
             self.fail(error)
 
-    def _later(self, emitted: Emitted, then: Callable[[LinkedCode], Template], draft: bool = False) -> Future[Template]:
+    def _later(self, emitted: Emitted, then: Callable[[LinkedCode], Template], effort: Effort) -> Future[Template]:
         assert self._target is not None
-        return code_later(emitted.text, self._target, then, draft)
+        return code_later(emitted.text, self._target, then, effort)
 
     def _loaded(self, code: LinkedCode, emitted: Emitted) -> Template:
         assert self._target is not None
@@ -112,10 +116,10 @@ TEMPLATES: dict[str, PendingTemplate] = {}
 _LOCK = threading.Lock()
 
 
-def template(digest: str, target: Target, emit: Callable[[], Emitted], draft: bool = False) -> PendingTemplate:
+def template(digest: str, target: Target, emit: Callable[[], Emitted], work: int | None = None) -> PendingTemplate:
     """The template with a digest (`loops.digest`) for a target; emitted only if it was not compiled before.
 
-    With `draft`, a draft of it is compiled first, where it has to be compiled.
+    Where the operations of a run are given, and it has to be compiled, a draft may come first.
     """
     key = kernels.key_of(repr(target), digest)
     with _LOCK:
@@ -128,7 +132,8 @@ def template(digest: str, target: Target, emit: Callable[[], Emitted], draft: bo
         if entry is not None:
             pending.settle(Template(load(LinkedCode(entry.code, entry.entries), target), entry.sizes))
         else:
-            pending.begin(emit(), draft)
+            emitted = emit()
+            pending.begin(emitted, "full" if work is None else first_effort(emitted.text, work))
     except BaseException as error:
         pending.fail(error)
         raise

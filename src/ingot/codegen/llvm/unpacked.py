@@ -8,6 +8,7 @@ axis is. A panel out of such columns is packed in square blocks, which are trans
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import gcd
 
 from ingot.codegen.llvm import ir, scalars
 from ingot.codegen.llvm.builder import Builder
@@ -18,13 +19,13 @@ from ingot.codegen.llvm.types import I32, I64, PTR, element, stack_slot, vector,
 from ingot.dtypes import DType
 from ingot.loops.ir import Contraction, Tile, Var
 
-DOT_COLUMNS = 8
+_DOT_COLUMNS = 8
 """Columns whose dot products are summed at once: as many sums hide the time of a multiply-add."""
 
 MOST_DOT_ROWS = 6
 """Rows up to which dot products take less time than to transpose the columns."""
 
-ROW_TERMS = 4
+_ROW_TERMS = 4
 """Terms of a row that are summed apart from each other, to the same end."""
 
 MOST_ROWS = 4
@@ -38,10 +39,15 @@ def reads_columns(product: Contraction) -> bool:
 
 def reads_dots(product: Contraction) -> bool:
     """Whether columns of the right operand, and rows of the left one, are contiguous along the one axis summed."""
-    if not _is_plain(product) or len(product.k) != 1 or product.lhs.where or product.lhs.dtype is not product.dtype:
+    if not _is_plain(product) or len(product.k) != 1 or product.lhs.dtype is not product.dtype:
         return False
     (k,) = product.k
     return product.rhs.index.factor(k) == 1 == product.lhs.index.factor(k) and not reads_columns(product)
+
+
+def dot_columns(tile: Tile) -> int:
+    """How many dot products are summed at once: no more than a tile has columns, which are a multiple of them."""
+    return gcd(tile.columns, _DOT_COLUMNS)
 
 
 def packs_blocks(product: Contraction) -> bool:
@@ -81,7 +87,7 @@ def store_row(
     kind, row_kind, lanes = element(product.dtype), element(product.lhs.dtype), product.tile.lanes
     whole = vector(kind, lanes)
     step, apart = (loops.frame.size(load.index.factor(k)) for load in (product.lhs, product.rhs))
-    cells = [[_zeros(b, whole) for _ in targets] for _ in range(ROW_TERMS)]
+    cells = [[_zeros(b, whole) for _ in targets] for _ in range(_ROW_TERMS)]
 
     def add(term: ir.Value, sums: Sequence[ir.Value]) -> None:
         one = b.load(b.gep(row, [b.mul(term, step)], source_etype=row_kind), typ=row_kind)
@@ -93,8 +99,8 @@ def store_row(
                 scalars.multiply_add(b, spread, _load(b, place, whole, product.dtype), b.load(cell, typ=whole)), cell
             )
 
-    end = b.and_(depth, I64(-ROW_TERMS))
-    with loops.loop(I64(0), end, ROW_TERMS) as start:
+    end = b.and_(depth, I64(-_ROW_TERMS))
+    with loops.loop(I64(0), end, _ROW_TERMS) as start:
         for number, sums in enumerate(cells):
             add(b.add(start, I64(number)), sums)
     with loops.loop(end, depth, 1) as term:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import UnionType
 
 from ingot.codegen.llvm import ir, scalars
 from ingot.codegen.llvm.builder import Builder
@@ -13,11 +14,11 @@ from ingot.codegen.llvm.expressions import Cell, Expressions
 from ingot.codegen.llvm.lane_count import lane_count
 from ingot.codegen.llvm.lanes import WORDS_IN_VECTOR, Lane
 from ingot.codegen.llvm.memory import Preheader
-from ingot.codegen.llvm.share import part_of, up
+from ingot.codegen.llvm.share import part_of, smaller, up
 from ingot.codegen.llvm.types import I8, I32, I64, vector
 from ingot.codegen.llvm.work import operations_of
-from ingot.loops.ir import Apply, CheckedIndex, For, Index, Kind, Let, Local, Scalar, Statement, Update, Var
-from ingot.loops.rewrite import parts, within
+from ingot.loops.ir import Apply, CheckedIndex, For, Index, Kind, Let, Load, Local, Scalar, Statement, Update, Var
+from ingot.loops.rewrite import parts, stores, values, within
 from ingot.loops.walk import Node, children
 from ingot.prim.functions import identity
 from ingot.schedule.work import HEAVY_FOR_UNROLLING
@@ -74,7 +75,10 @@ class Vectors(Expressions):
         return result
 
     def _vector(self, statement: For, shared: bool) -> None:
-        """Vectorise a loop: whole vectors, several at a time in a reduction, and the rest under a mask."""
+        """Vectorise a loop: whole vectors, several at a time in a reduction, and the rest under a mask.
+
+        Where a mask costs nothing, all vectors of a long body have one, so that its code is there once.
+        """
         b = self.b
         reductions = [inner for inner in statement.body if isinstance(inner, Update)]
         reduced = [self.cells[inner.name].dtype for inner in reductions if inner.name in self.cells]
@@ -92,8 +96,14 @@ class Vectors(Expressions):
         outer = {inner.name: self.cells[inner.name] for inner in reductions if inner.name in self.cells}
         parts = [self._accumulators(outer, reductions, lanes) for _ in range(times)]
         whole = b.add(low, b.mul(b.sdiv(count, I64(lanes)), I64(lanes)))
-        if any(isinstance(inner, For) and inner.kind is Kind.JAM for inner in statement.body):
+        if _jams(statement):
             self._preheader = self._open_preheader(statement)
+        if not reductions and self.frame.target.masks and _is_long(statement) and _is_dense(statement):
+            with self.loop(low, high, lanes) as index:
+                rest = b.sub(high, index)
+                self._body(statement, index, lanes, self.lanes_below(rest, lanes), {}, smaller(b, rest, I64(lanes)))
+            self._close_preheader()
+            return
         start = low
         if times > 1:
             stride = lanes * times
@@ -109,10 +119,7 @@ class Vectors(Expressions):
             known = dict(self._known)
             self._body(statement, whole, lanes, self._first_lanes(rest, lanes), parts[0], rest)
             self._known = known
-        if self._preheader is not None:
-            with b.goto_block(self._preheader.block):
-                b.branch(self._preheader.then)
-            self._preheader = None
+        self._close_preheader()
         for name, cell in outer.items():
             function = next(inner.function for inner in reductions if inner.name == name)
             self._combine(cell, function, [part[name] for part in parts])
@@ -133,15 +140,19 @@ class Vectors(Expressions):
         inside = {inner.var for inner in within((statement,)) if isinstance(inner, For)}
         return Preheader(block, then, frozenset(self.variables.keys() - inside))
 
+    def _close_preheader(self) -> None:
+        if self._preheader is not None:
+            with self.b.goto_block(self._preheader.block):
+                self.b.branch(self._preheader.then)
+            self._preheader = None
+
     def _hoist(self, statement: For) -> None:
         """Hoist the functions that are invariant in a loop out of it."""
         inside = {statement.var, *(inner.var for inner in within(statement.body) if isinstance(inner, For))}
         changed = {inner.name for inner in within(statement.body) if isinstance(inner, Let | Update)}
         values = [inner.value for inner in within(statement.body) if not isinstance(inner, For)]
-        known: dict[int, bool] = {}
-        for part in parts(values):
-            if isinstance(part, Apply) and not _is_variant(part, inside, changed, known):
-                self.scalar(part)
+        for part in invariants(values, Apply, inside, changed):
+            self.scalar(part)
 
     def _body(
         self,
@@ -171,7 +182,7 @@ class Vectors(Expressions):
                 dtype = outer[reduction.name].dtype
                 cell = self._cell(dtype, lanes)
                 start = identity(reduction.function, dtype).item()
-                self.b.store(self._stored(scalars.number(dtype, start, lanes), dtype), cell.pointer)
+                self.b.store_local(self._stored(scalars.number(dtype, start, lanes), dtype), cell.pointer)
                 accumulators[reduction.name] = cell
         return accumulators
 
@@ -185,10 +196,39 @@ class Vectors(Expressions):
             ]
         value = self.across(values[0], lambda low, high: scalars.combined(b, function, cell.dtype, [low, high]))
         total = scalars.combined(b, function, cell.dtype, [self._fetched(cell), value])
-        b.store(self._stored(total, cell.dtype), cell.pointer)
+        b.store_local(self._stored(total, cell.dtype), cell.pointer)
 
 
-def _is_variant(node: Node, variables: set[Var], changed: set[str], known: dict[int, bool]) -> bool:
+def _is_long(loop: For) -> bool:
+    """Whether the code of the body of a loop is long: of many rows, or with costly functions."""
+    return _jams(loop) or operations_of(loop.body) >= HEAVY_FOR_UNROLLING
+
+
+def _jams(loop: For) -> bool:
+    return any(isinstance(inner, For) and inner.kind is Kind.JAM for inner in loop.body)
+
+
+def _is_dense(loop: For) -> bool:
+    """Whether all that a loop loads and stores is next to each other in its lanes, or the same for all."""
+    loads = [part for part in parts([*values(loop.body)]) if isinstance(part, Load)]
+    places = [load.index for load in loads] + [store.index for store in stores(loop.body)]
+    bounds = [condition.index for load in loads for condition in load.where]
+    return all(
+        index.factor(loop.var) in (0, 1) and all(isinstance(term, Var) for term, _ in index.terms) for index in places
+    ) and all(index.factor(loop.var) == 0 for index in bounds)
+
+
+def invariants(
+    values: Sequence[Scalar], kinds: type | UnionType, variables: Collection[Var], changed: Collection[str]
+) -> list[Scalar]:
+    """The parts of expressions, of some kinds, that read none of the variables and of the locals `changed`."""
+    known: dict[int, bool] = {}
+    return [
+        part for part in parts(values) if isinstance(part, kinds) and not _is_variant(part, variables, changed, known)
+    ]
+
+
+def _is_variant(node: Node, variables: Collection[Var], changed: Collection[str], known: dict[int, bool]) -> bool:
     """Whether a node changes in a loop over `variables` that sets the locals `changed`."""
     if id(node) not in known:
         match node:

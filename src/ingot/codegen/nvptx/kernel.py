@@ -6,7 +6,6 @@ The grid that it is launched with is no part of it: see `Launch`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 
@@ -20,6 +19,7 @@ from ingot.codegen.nvptx.half_product import emit_half_product, is_of_halves
 from ingot.codegen.nvptx.memory import lanes_along
 from ingot.codegen.nvptx.nest import emit_nest
 from ingot.codegen.nvptx.product import FINISH, TILES, emit_finish, emit_product
+from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.loops.ir import Contraction, For, Kernel, Kind, Statement, extent
 from ingot.loops.nest_shape import has_vectors, innermost_parallel, is_vector, parallel_chain

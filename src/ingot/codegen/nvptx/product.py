@@ -7,7 +7,6 @@ few tiles, blocks divide that axis, store partial sums, and a second function ad
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from ingot.codegen.llvm import ir, scalars
 from ingot.codegen.llvm.builder import Builder
@@ -17,6 +16,7 @@ from ingot.codegen.llvm.share import smaller, up
 from ingot.codegen.llvm.types import I32, I64, element, is_float, stack_slot, vector
 from ingot.codegen.nvptx.grid import SharedArray, barrier, register
 from ingot.codegen.nvptx.loops import ThreadLoops
+from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.dtypes import DType
 from ingot.loops.ir import Contraction, Index, Load, Var, extent

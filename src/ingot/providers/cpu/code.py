@@ -30,9 +30,6 @@ from ingot.schedule.schedule import ConstantMemory, Scheduled
 from ingot.schedule.target import Target
 from ingot.schedule.winograd import Filters
 
-_LIGHT = 1 << 29
-"""Operations from which on the kernels of a template wait for it: as a draft they take 50 ms more, it takes as long."""
-
 _TYPICAL_SIZE = 16
 """What a size that only a run knows is taken for."""
 
@@ -49,15 +46,15 @@ class EmittedKernel:
 def emit_kernels(kernels: Iterable[Kernel], target: Target, draft: bool) -> dict[Kernel, EmittedKernel]:
     """Begin to compile the templates of kernels, those that are not yet: kernels of other sizes share one.
 
-    With `draft`, of templates with little work drafts come first.
+    With `draft`, drafts may come first.
     """
     parametrised = {kernel: parametrise(kernel) for kernel in kernels}
     digests = {kernel: digest(own.kernel) for kernel, own in parametrised.items()}
-    light = _light(digests) if draft else frozenset()
+    work = _work(digests) if draft else {}
     emitted = {}
     for kernel, own in parametrised.items():
         name = digests[kernel]
-        shared = template(name, target, partial(emit, own.kernel, target), name in light)
+        shared = template(name, target, partial(emit, own.kernel, target), work.get(name))
         emitted[kernel] = EmittedKernel(kernel, shared, own.sizes)
     return emitted
 
@@ -67,16 +64,17 @@ def emit_kernel(kernel: Kernel, target: Target) -> EmittedKernel:
     return emit_kernels((kernel,), target, draft=False)[kernel]
 
 
-def _light(digests: Mapping[Kernel, str]) -> frozenset[str]:
-    """The templates whose kernels have so little work that a run of their drafts is over before LLVM were done."""
+def _work(digests: Mapping[Kernel, str]) -> dict[str, int]:
+    """The operations of all kernels of a template in a run; those of unknown number leave the template out."""
     work: dict[str, int] = dict.fromkeys(digests.values(), 0)
+    unknown = set()
     for kernel, name in digests.items():
         operations = operations_of(kernel)
         try:
             work[name] += evaluate(operations, dict.fromkeys(symbols(operations), _TYPICAL_SIZE))
         except ArithmeticError:  # a size that divides by another less something
-            work[name] += _LIGHT + 1
-    return frozenset(name for name, operations in work.items() if operations <= _LIGHT)
+            unknown.add(name)
+    return {name: operations for name, operations in work.items() if name not in unknown}
 
 
 def link_kernel(emitted: EmittedKernel, draft: bool = False) -> KernelCode:

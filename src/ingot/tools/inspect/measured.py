@@ -19,7 +19,7 @@ from ingot.loops.ir import Kernel
 from ingot.prim.tensor import Call
 from ingot.runtime.plan import KernelStep
 from ingot.runtime.thread_pool import thread_pool
-from ingot.session import Session
+from ingot.session import Cancel, Session
 from ingot.tools.inspect.titles import number, title
 from ingot.tools.inspect.trace import Trace
 
@@ -76,10 +76,13 @@ class Measured:
         return sum(step.seconds for step in self.steps if step.kernel is None)
 
 
-def measured(session: Session, traced: Trace, feeds: Mapping[str, Any], seconds: float) -> Measured:
+def measured(
+    session: Session, traced: Trace, feeds: Mapping[str, Any], seconds: float, cancel: Cancel | None = None
+) -> Measured:
     """Run a compiled model for so many seconds, with and without an observer in turns.
 
-    InputError if a guard fails for these inputs, so that the reference runs it.
+    InputError if a guard fails for these inputs, so that the reference runs it; Interrupted between two runs, if it was
+    cancelled.
     """
     compiled = session.compiled
     assert compiled is not None
@@ -90,6 +93,8 @@ def measured(session: Session, traced: Trace, feeds: Mapping[str, Any], seconds:
     runs: list[list[_Seen]] = []
     end = perf_counter() + seconds
     while len(runs) < _LEAST_RUNS or perf_counter() < end:
+        if cancel is not None:
+            cancel.check()
         begin = perf_counter()
         session.run(None, feeds)
         wholes.append(perf_counter() - begin)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ingot.codegen.llvm.math.lanes import Floats, Ints, Mask, horner
+from ingot.codegen.llvm.math.lanes import Floats, Ints, horner
 
 __all__ = [
     "Split",
@@ -64,6 +64,7 @@ EXPM1_64 = (
 class Split(NamedTuple):
     """x = n ln2 + r; `power` holds the bit pattern of 2^(n + shift), wrapped where that is no normal number."""
 
+    n: Floats
     power: Ints
     r: Floats
 
@@ -71,13 +72,15 @@ class Split(NamedTuple):
 def exp(x: Floats) -> Floats:
     """e^x."""
     x = x.at_most(x.pick(89.0, 710.0)).at_least(x.pick(-104.0, -746.0))
-    return exp_of_split(split(x, -1), x < x.pick(-80.0, -690.0))
+    return exp_of_split(split(x, -1), x)
 
 
 def exp_nonpositive(x: Floats) -> Floats:
     """e^x where x is not above 0: cheaper, one multiplication makes every power of two that is needed."""
     tail = x.digits + 1
-    power, r = split(x.at_least(x.pick(-104.0, -746.0)), tail)
+    n, power, r = split(x.at_least(x.pick(-104.0, -746.0)), tail)
+    if x.scales:
+        return exp_near_0(r, 1.0).scaled(n)
     return exp_near_0(r, 2.0**-tail) * power.floats()
 
 
@@ -86,7 +89,7 @@ def exp_weight(x: Floats) -> Floats:
 
     It is 0 where e^x is: what is weighted may be infinite, where 0 and a tiny number differ.
     """
-    power, r = split(x.at_least(x.pick(-87.0, -708.0)), 0)
+    _, power, r = split(x.at_least(x.pick(-87.0, -708.0)), 0)
     return x.const(0.0).select(x < x.pick(-104.0, -746.0), exp_near_0(r, 1.0) * power.floats())
 
 
@@ -96,8 +99,10 @@ def exp2(x: Floats) -> Floats:
     shifter = 1.5 * 2.0**x.digits + x.bias - 2
     t = x + shifter
     r = x - (t - shifter)
+    if x.scales:
+        return horner(r, x.pick(EXP2_32, EXP2_64)).scaled(t - shifter)
     fourfold = horner(r, [4 * c for c in x.pick(EXP2_32, EXP2_64)])
-    return _scaled(fourfold, t.bits() << x.digits, x < x.pick(-100.0, -1000.0))
+    return _scaled(fourfold, t.bits() << x.digits, x)
 
 
 def expm1(x: Floats) -> Floats:
@@ -109,7 +114,7 @@ def expm1(x: Floats) -> Floats:
 def expm1_halved(x: Floats, further: int) -> Floats:
     """(e^x - 1) / 2^(1 + further), which overflows later than e^x; smallest numbers may lose bits."""
     x = x.at_most(x.pick(89.0, 710.0) + 0.5 * further).at_least(x.pick(-20.0, -40.0))
-    power, r = split(x, -1 - further)
+    _, power, r = split(x, -1 - further)
     s = power.floats()
     return s.fma(expm1_near_0(r), s - 0.5 ** (1 + further))
 
@@ -119,12 +124,14 @@ def split(x: Floats, shift: int) -> Split:
     high, low = x.pick(LN2_32, LN2_64)
     t = x.fma(LOG2_E, shifter)
     n = t - shifter
-    return Split(t.bits() << x.digits, n.fma(-low, n.fma(-high, x)))
+    return Split(n, t.bits() << x.digits, n.fma(-low, n.fma(-high, x)))
 
 
-def exp_of_split(parts: Split, low: Mask) -> Floats:
-    """e^x of a split with a shift of -1; `low` must hold where the result may be subnormal, not above 1."""
-    return _scaled(exp_near_0(parts.r, 2.0), parts.power, low)
+def exp_of_split(parts: Split, x: Floats) -> Floats:
+    """e^x of a split of `x` with a shift of -1; `x` must be finite or NaN."""
+    if x.scales:
+        return exp_near_0(parts.r, 1.0).scaled(parts.n)
+    return _scaled(exp_near_0(parts.r, 2.0), parts.power, x)
 
 
 def exp_near_0(r: Floats, times: float) -> Floats:
@@ -137,8 +144,12 @@ def expm1_near_0(r: Floats) -> Floats:
     return (r * r).fma(horner(r, r.pick(EXPM1_32, EXPM1_64)), r)
 
 
-def _scaled(x: Floats, power: Ints, low: Mask) -> Floats:
-    """`x` times a power of two, which is taken in two steps where `low` holds."""
-    step = x.pick(64, 128)
-    y = x * (power + (step << x.digits)).select(low, power).floats()
-    return (y * 2.0**-step).select(low, y)
+def _scaled(y: Floats, power: Ints, x: Floats) -> Floats:
+    """`y`, around 1, times a power of two given as in `Split`; NaN where `x` is, which is finite elsewhere.
+
+    Where that power is no normal number, its bit pattern is negative or 0: the exponent of `y` takes what is missing,
+    so that one multiplication rounds. Compares and masks would need the units that multiply.
+    """
+    normal = power.at_least(1 << y.digits)
+    exact = (y.bits() + (power - normal)).floats()
+    return exact * normal.floats() + (x - x)

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import math
 
-from ingot.codegen.llvm.math.exponential import exp_near_0, expm1_halved, expm1_near_0, split
-from ingot.codegen.llvm.math.lanes import Floats
+from ingot.codegen.llvm.math.exponential import (
+    EXPM1_32,
+    EXPM1_64,
+    LN2_32,
+    LN2_64,
+    LOG2_E,
+    exp_near_0,
+    expm1_halved,
+    split,
+)
+from ingot.codegen.llvm.math.lanes import Floats, horner
 from ingot.codegen.llvm.math.logarithm import log1p_of_more
 
 __all__ = ["acosh", "asinh", "atanh", "cosh", "sinh", "tanh"]
 
 
 def tanh(x: Floats) -> Floats:
-    """The hyperbolic tangent: with e = e^(-2|x|) it is (1 - e) / (1 + e), and from 5/8 on 1 - 2e / (1 + e)."""
-    a = abs(x)
-    power, r = split((a * -2.0).at_least(x.pick(-20.0, -40.0)), -1)
-    s, p = power.floats(), expm1_near_0(r)
-    large = a > 0.625
-    t = s.select(large, -s)
-    q = t.fma(p, t + x.const(0.0).select(large, 0.5)) / s.fma(p, s + 0.5)
-    return q.fma(-2.0, 1.0).select(large, q).copysign(x)
+    """The hyperbolic tangent: with e = e^(-2|x|) = s (1 + p) it is (1 - e) / (1 + e)."""
+    s, p = _expm1_doubled((-abs(x)).at_least(x.pick(-10.0, -20.0)))
+    return (s.fma(p, s - 1.0) / s.fma(p, s + 1.0)).copysign(x)
 
 
 def sinh(x: Floats) -> Floats:
@@ -32,7 +36,7 @@ def sinh(x: Floats) -> Floats:
 
 def cosh(x: Floats) -> Floats:
     """The hyperbolic cosine: with h = e^|x| / 2 it is h + 1 / 4h."""
-    power, r = split(abs(x).at_most(x.pick(90.0, 711.0)), -2)
+    _, power, r = split(abs(x).at_most(x.pick(90.0, 711.0)), -2)
     h = exp_near_0(r, 2.0) * power.floats()
     return h + 0.25 / h
 
@@ -62,3 +66,16 @@ def atanh(x: Floats) -> Floats:
     y = x.select(a < x.pick(2.0**-13, 2.0**-27), y)
     y = y.select(a < 1.0, x.const(math.inf).copysign(x))
     return y.select(a <= 1.0, math.nan)
+
+
+def _expm1_doubled(x: Floats) -> tuple[Floats, Floats]:
+    """`s` and `p` of e^(2x) = s (1 + p) for x <= 0, where s is a power of two that must be normal.
+
+    As `split` and `expm1_near_0` of 2x, but 2x is never made: its factor is in the constants. What the constant for ln2
+    lacks counts n times, and less than an eighth of a last place where it is added to 1, as then s is 2^n.
+    """
+    shifter = 1.5 * 2.0**x.digits + x.bias
+    t = x.fma(2 * LOG2_E, shifter)
+    r = (t - shifter).fma(-x.pick(LN2_32, LN2_64)[0] / 2, x)
+    series = horner(r, [2.0 ** (degree + 2) * c for degree, c in enumerate(x.pick(EXPM1_32, EXPM1_64))])
+    return (t.bits() << x.digits).floats(), (r * r).fma(series, r + r)

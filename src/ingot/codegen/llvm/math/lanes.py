@@ -9,16 +9,22 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
 from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.builder import Builder
+from ingot.dataclass import dataclass
 
 __all__ = ["Floats", "Ints", "Mask", "horner", "lanes_of"]
 
 Operand: TypeAlias = "Floats | float"
 T = TypeVar("T")
+
+_SCALING = {
+    "<16 x float>": ("llvm.x86.avx512.mask.scalef.ps.512", ir.IntType(16)),
+    "<8 x double>": ("llvm.x86.avx512.mask.scalef.pd.512", ir.IntType(8)),
+}
+"""The instructions of x86 that multiply by powers of two, with the types of their masks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +95,10 @@ class Ints:
 
     def compare(self, relation: str, other: Ints | int) -> Mask:
         return Mask(self.b, self.b.icmp_signed(relation, self.value, self._of(other)))
+
+    def at_least(self, bound: int) -> Ints:
+        """The greater of this and `bound`, as signed numbers."""
+        return self.select(self.compare(">", bound), bound)
 
     def select(self, mask: Mask, other: Ints | int) -> Ints:
         """Itself where `mask` holds, else `other`."""
@@ -178,6 +188,20 @@ class Floats:
         if self.b.module.fma:
             return self._intrinsic("llvm.fma", factor, term)
         return _fused(self, Floats(self.b, self._of(factor)), Floats(self.b, self._of(term)))
+
+    @property
+    def scales(self) -> bool:
+        """Whether one instruction multiplies these by powers of two: see `scaled`."""
+        module = self.b.module
+        return module.vector >= 64 and module.triple.startswith("x86_64") and self.value.type.text in _SCALING
+
+    def scaled(self, n: Floats) -> Floats:
+        """Times 2^n for whole numbers `n`, rounded once, where numbers are subnormal too; only where it `scales`."""
+        kind = self.value.type
+        name, mask = _SCALING[kind.text]
+        operands = [self.value, n.value, ir.Constant(kind, None), ir.Constant(mask, -1), ir.Constant(ir.IntType(32), 4)]
+        function = self.b.module.declared(name, ir.FunctionType(kind, [operand.type for operand in operands]))
+        return Floats(self.b, self.b.call(function, operands))
 
     def sqrt(self) -> Floats:
         return self._intrinsic("llvm.sqrt")

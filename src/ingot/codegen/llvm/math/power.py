@@ -68,8 +68,8 @@ def _double(a: Floats, y: Floats, trivial: Mask) -> Floats:
     t = a.const(0.0).select(trivial, t)
     rest = rest.select((abs(t) < 1000.0) & (abs(t) > 0.0), 0.0)
     t = t.at_most(710.0).at_least(-746.0)
-    power, r = split(t, -1)
-    return exp_of_split(Split(power, r + rest), t < -690.0)
+    n, power, r = split(t, -1)
+    return exp_of_split(Split(n, power, r + rest), t)
 
 
 def _at_ends(a: Floats, logarithm: Floats) -> Floats:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
@@ -20,6 +19,7 @@ from ingot.codegen.llvm.math import (
     trigonometric,
 )
 from ingot.codegen.llvm.math.lanes import Floats, lanes_of
+from ingot.dataclass import dataclass
 
 __all__ = ["FUNCTIONS", "Emitter", "Function"]
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ingot.codegen.job import Announcement, JobLayout, StateLayout, StepLayout
 from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.thread_pool.routine import Routine
 from ingot.codegen.llvm.types import I1, I32, I64, PTR
+from ingot.dataclass import dataclass
 
 _KERNEL = ir.FunctionType(I64, [PTR, PTR, PTR, PTR, I64, I64, I64])
 """A kernel takes the slots, its slot numbers, its sizes, the state, the thread, the piece, and the number of pieces."""

@@ -6,12 +6,12 @@ need nothing from elsewhere. On other systems native code cannot sleep: the runt
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.types import I32, I64
+from ingot.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

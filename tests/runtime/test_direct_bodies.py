@@ -1,0 +1,183 @@
+"""Nodes with bodies on the fast path: the same results, limits, errors and ends as runs in full."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot.dtypes import Array
+from ingot.runtime.ready_plan import ReadyPlan
+from lower.machine import HEADER
+
+CHOSEN = """g (bool c, float[n] x) => (seq(float[?]) y) {
+    y = If (c) <then_branch = t () => (seq(float[?]) a) { w = Neg (x) a = SequenceConstruct (w, x) },
+                else_branch = e () => (seq(float[?]) b) { b = SequenceConstruct (x) }> }"""
+GROWN = """g (int64 m, float[n] x) => (seq(float[?]) y) <bool yes = {1}> {
+    s = SequenceEmpty ()
+    y = Loop (m, yes, s) <body = b (int64 i, bool c, seq(float[?]) s_in) => (bool d, seq(float[?]) s_out) {
+        d = Identity (c) f = Cast <to = 1> (i) z = Mul (f, x) s_out = SequenceInsert (s_in, z) }> }"""
+SLICED = """g (int64 m, float[n] x) => (seq(float[?]) y) <bool yes = {1}, int64[1] zero = {0}, int64 one = {1}> {
+    s = SequenceEmpty ()
+    y = Loop (m, yes, s) <body = b (int64 i, bool c, seq(float[?]) s_in) => (bool d, seq(float[?]) s_out) {
+        d = Identity (c) j = Add (i, one) e = Unsqueeze (j, zero) z = Slice (x, zero, e)
+        s_out = SequenceInsert (s_in, z) }> }"""
+NESTED = """g (int64 m, float[n] x) => (seq(float[?]) y) <bool yes = {1}, int64 two = {2}> {
+    s = SequenceEmpty ()
+    y = Loop (m, yes, s) <body = b (int64 i, bool c, seq(float[?]) s_in) => (bool d, seq(float[?]) s_out) {
+        d = Identity (c) r = Less (i, two)
+        s_out = If (r) <then_branch = t () => (seq(float[?]) p) { w = Neg (x) p = SequenceInsert (s_in, w) },
+                        else_branch = e () => (seq(float[?]) q) { q = SequenceErase (s_in) }> }> }"""
+MAPPED = """g (seq(float[?]) s, float[1] x) => (seq(float[?]) y, seq(int64[?]) z) {
+    y, z = SequenceMap (s, x) <body = b (float[k] e, float[1] f) => (float[k] g, int64[1] h) {
+        g = Add (e, f) h = Shape (e) }> }"""
+WORDS = """g (bool c, string[n] x) => (y) {
+    y = If (c) <then_branch = t () => (string[n] a) { a = StringConcat (x, x) },
+                else_branch = e () => (string[n] b) { b = Identity (x) }> }"""
+
+
+def opened(graph: str, **options: Any) -> ingot.Session:
+    providers = options.pop("providers", ("cpu", "reference"))
+    return ingot.Session(ingot.parse_model(f"{HEADER} {graph}"), providers=providers, **options)
+
+
+def floats(*shape: int) -> Array:
+    return np.arange(1, 1 + np.prod(shape), dtype=np.float32).reshape(shape)
+
+
+def fast(session: ingot.Session, feeds: Mapping[str, Any]) -> list[Any] | None:
+    """What the fast path gives."""
+    assert session._compiled is not None
+    return session._compiled.fast_path.run(feeds)
+
+
+def plain(value: Any) -> Any:
+    return [plain(item) for item in value] if isinstance(value, list) else (value.dtype, value.tolist())
+
+
+CASES: dict[str, tuple[str, list[dict[str, Any]]]] = {
+    "chosen": (CHOSEN, [{"c": np.array(c), "x": floats(n)} for c in (True, False) for n in (2, 3)]),
+    "grown": (GROWN, [{"m": np.array(m), "x": floats(n)} for m in (0, 3, 50) for n in (1, 4)]),
+    "sliced": (SLICED, [{"m": np.array(m), "x": floats(n)} for m in (1, 4) for n in (2, 6)]),
+    "nested": (NESTED, [{"m": np.array(m), "x": floats(n)} for m in (2, 3, 4) for n in (2, 3)]),
+    "mapped": (MAPPED, [{"s": [floats(n) for n in sizes], "x": floats(1)} for sizes in ((), (2,), (3, 1, 3))]),
+    "words": (WORDS, [{"c": np.array(c), "x": np.array(["a", "bc"], object)} for c in (True, False)]),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_node_with_bodies_is_on_the_fast_path(case: str) -> None:
+    graph, every = CASES[case]
+    session, reference = opened(graph, fallback=False), opened(graph, providers=("reference",))
+    expected = [plain(reference.run(None, feeds)) for feeds in every]
+    for _ in range(3):
+        for feeds, wanted in zip(every, expected, strict=True):
+            assert plain(session.run(None, feeds)) == wanted
+    for feeds, wanted in zip(every, expected, strict=True):
+        assert plain(fast(session, feeds)) == wanted
+
+
+def test_what_a_body_passes_on_is_copied() -> None:
+    session = opened(CHOSEN)
+    x = floats(3)
+    for c in (True, False):
+        for _ in range(4):
+            (y,) = session.run(None, {"c": np.array(c), "x": x})
+            assert not any(np.may_share_memory(part, x) for part in y)
+            assert all(part.flags.writeable for part in y)
+
+
+def test_a_loop_of_too_many_nodes_is_a_limit_error_after_fast_runs() -> None:
+    session = opened(GROWN, limits=ingot.RunLimits(nodes=1000))
+    for _ in range(4):
+        session.run(None, {"m": np.array(3), "x": floats(2)})
+    for _ in range(3):
+        with pytest.raises(ingot.LimitError, match="nodes"):
+            session.run(None, {"m": np.array(1000), "x": floats(2)})
+    assert len(session.run(None, {"m": np.array(3), "x": floats(2)})[0]) == 3
+
+
+def test_a_loop_that_takes_too_much_memory_is_a_limit_error_after_fast_runs() -> None:
+    session = opened(GROWN, limits=ingot.RunLimits(memory=1 << 20))
+    for _ in range(4):
+        session.run(None, {"m": np.array(3), "x": floats(1000)})
+    for _ in range(3):
+        with pytest.raises(ingot.LimitError):
+            session.run(None, {"m": np.array(1000), "x": floats(1000)})
+
+
+def test_an_endless_loop_with_a_sequence_ends_by_its_deadline_after_fast_runs() -> None:
+    session = opened(
+        GROWN.replace("s_out = SequenceInsert (s_in, z)", "t = SequenceConstruct (z) s_out = Identity (t)")
+    )
+    for _ in range(4):
+        session.run(None, {"m": np.array(3), "x": floats(2)})
+    with pytest.raises(ingot.Interrupted):
+        session.run(None, {"m": np.array(1 << 60), "x": floats(2)}, deadline=0.05)
+    (y,) = session.run(None, {"m": np.array(3), "x": floats(2)})
+    assert plain(y) == plain([2 * floats(2)])
+
+
+def test_an_error_in_a_body_says_where_after_fast_runs() -> None:
+    session = opened(NESTED)
+    for _ in range(4):
+        session.run(None, {"m": np.array(4), "x": floats(2)})
+    for _ in range(2):
+        with pytest.raises(ingot.InputError, match="empty sequence") as caught:
+            session.run(None, {"m": np.array(5), "x": floats(2)})
+        assert any("SequenceErase" in line for line in caught.value.where)
+
+
+def test_runs_that_fail_too_often_are_made_in_full() -> None:
+    session = opened(NESTED)
+    for _ in range(3):
+        session.run(None, {"m": np.array(4), "x": floats(2)})
+    for _ in range(12):
+        with pytest.raises(ingot.InputError):
+            session.run(None, {"m": np.array(5), "x": floats(2)})
+    assert fast(session, {"m": np.array(4), "x": floats(2)}) is None
+    assert session.run(None, {"m": np.array(4), "x": floats(2)})[0] == []
+
+
+def test_a_body_that_draws_random_numbers_is_run_in_full() -> None:
+    session = opened("""g (bool c, float[n] x) => (seq(float[?]) y) {
+        y = If (c) <then_branch = t () => (seq(float[?]) a) { r = RandomUniformLike (x) a = SequenceConstruct (r) },
+                    else_branch = e () => (seq(float[?]) b) { b = SequenceConstruct (x) }> }""")
+    feeds = {"c": np.array(True), "x": floats(3)}
+    drawn = [plain(session.run(None, feeds, seed=7)) for _ in range(4)]
+    assert all(each == drawn[0] for each in drawn)
+    assert plain(session.run(None, feeds, seed=8)) != drawn[0]
+
+
+def test_trips_of_changing_sizes_are_native_once_they_came_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = opened(SLICED, threads=1)
+    feeds = {"m": np.array(5), "x": floats(6)}
+    for _ in range(6):
+        session.run(None, feeds)
+    activated: list[int] = []
+    real = ReadyPlan._activate
+
+    def activate(self: ReadyPlan, *arguments: Any) -> Any:
+        activated.append(1)
+        return real(self, *arguments)
+
+    monkeypatch.setattr(ReadyPlan, "_activate", activate)
+    assert [part.tolist() for part in session.run(None, feeds)[0]] == [list(range(1, n + 1)) for n in range(1, 6)]
+    assert not activated
+
+
+def test_the_fast_path_of_a_body_is_taken_by_runs_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = opened(GROWN, threads=1)
+    ready: list[int] = []
+    real = ReadyPlan.finish
+
+    def finish(self: ReadyPlan, *arguments: Any) -> list[Any] | None:
+        ready.append(1)
+        return real(self, *arguments)
+
+    monkeypatch.setattr(ReadyPlan, "finish", finish)
+    session.run(None, {"m": np.array(20), "x": floats(2)})
+    assert len(ready) >= 18
