@@ -39,15 +39,15 @@ def test_every_node_is_explained(run: Run) -> None:
     lines = [line.split() for line in page.splitlines()]
     for name in ("same", "flat", "unused", "product", "bias", "branch", "reshape", "last"):
         assert any(name in words for words in lines), name
-    assert "  9 nodes: 4 computed in 3 kernels, 1 read in place, 1 passed on, " in page
-    assert "1 on the reference, 2 optimised away" in page
+    assert "  10 nodes: 4 computed in 3 kernels, 1 read in place, 1 passed on, " in page
+    assert "2 on the reference, 2 optimised away" in page
 
 
 def test_a_node_on_the_reference_has_the_reason(run: Run) -> None:
     page = explained(run, "--seconds", "0")
     assert (
-        "on the reference\n  If  branch  LabelEncoder in it: keys that are no integers; compiled: else_branch b1\n"
-        in page
+        "on the reference\n  LabelEncoder  a1      keys that are no integers\n"
+        "  If            branch  LabelEncoder in it: keys that are no integers; compiled: else_branch b2\n" in page
     )
     assert "stores  a2: float32[n, 4]; what the body gives" in page
     assert "stores  a: float32[n, 4]; the reference reads it, for If 'branch'" in page
@@ -58,7 +58,7 @@ def test_what_was_fused_is_in_one_kernel(run: Run) -> None:
     nodes = {node["node"]: node for node in found["nodes"]}
     assert nodes["product"]["kernels"] == nodes["bias"]["kernels"]
     assert (nodes["product"]["provider"], nodes["branch"]["provider"]) == ("cpu", "reference")
-    assert nodes["branch"]["reason"] == "LabelEncoder in it: keys that are no integers; compiled: else_branch b1"
+    assert nodes["branch"]["reason"] == "LabelEncoder in it: keys that are no integers; compiled: else_branch b2"
     first = found["kernels"][0]
     assert [found["nodes"][place]["node"] for place in first["nodes"]] == ["product", "bias"]
     assert (first["operators"], first["amount"]) == ("MatMul+Add", "5×4×4")
@@ -71,8 +71,8 @@ def test_times_add_up(run: Run) -> None:
     assert found["seconds"] > 0
     assert found["seconds_on_the_reference"] > 0
     assert sum(kernel["seconds"] for kernel in found["kernels"]) == found["seconds_in_kernels"]
-    (call,) = [node for node in found["nodes"] if node["provider"] == "reference"]
-    assert call["seconds"] == found["seconds_on_the_reference"]
+    calls = [node["seconds"] for node in found["nodes"] if node["provider"] == "reference"]
+    assert sum(filter(None, calls)) == pytest.approx(found["seconds_on_the_reference"])
 
 
 def test_the_page_has_times_and_shares(run: Run) -> None:

@@ -58,7 +58,7 @@ def test_rows_are_sorted_by_time_and_sums_are_of_them(run: Run, layers: str) -> 
     result = run("profile", layers, "--shape", "n=8", "--seconds", "0.02", "--json")
     found = json.loads(result.stdout)
     kernels = [step for step in found["steps"] if step["kernel"] is not None]
-    assert [step["kernel"] for step in kernels] == ["k1", "k2", "k3", "k4", "b1k1"]
+    assert [step["kernel"] for step in kernels] == ["k1", "k2", "k3", "k4", "b2k1"]
     products = [step for step in kernels if step["title"] == "MatMul+Relu 8×16×16"]
     assert [step["operations"] for step in products] == [2 * 8 * 16 * 16 + 8 * 16] * 2
     assert [step["bytes_read"] for step in products] == [4 * (8 * 16 + 16 * 16)] * 2

@@ -33,7 +33,8 @@ def agree(graph: str, /, **feeds: Any) -> None:
         assert one == other
     else:
         for a, b in zip(one, other, strict=True):
-            np.testing.assert_allclose(b, a, rtol=1e-6)
+            most = np.abs(np.where(np.isfinite(a), a, 0)).max(initial=0) if a.dtype.kind == "f" else 0
+            np.testing.assert_allclose(b, a, rtol=1e-6, atol=1e-6 * most)  # sums cancel, in another order each
 
 
 def floats(*shape: int) -> Any:

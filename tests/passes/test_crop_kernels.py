@@ -60,3 +60,14 @@ def test_a_kernel_that_meets_an_image_everywhere_or_maybe_stays(
     image: str, kernel: tuple[int, ...], options: str
 ) -> None:
     assert applied(crop_kernels, convolution(image, kernel, options))[0] == 0
+
+
+def test_a_kernel_that_is_not_finite_stays() -> None:
+    model = convolution("2, 3, 1, 1", (4, 3, 3, 3), "pads = [1, 1, 1, 1]")
+    weights = model.graph.nodes[0].inputs[1]
+    assert weights is not None
+    assert isinstance(weights.constant, Tensor)
+    infinite = weights.constant.numpy().copy()
+    infinite[0, 0, 0, 0] = np.inf  # meets nothing but zeros: the result is NaN
+    weights.constant = Tensor(infinite)
+    assert applied(crop_kernels, model)[0] == 0

@@ -33,10 +33,10 @@ def test_memory_is_used_again_once_nothing_references_an_array() -> None:
     del first
     other = memory.array((3, 5), F4)
     assert address(other) != place
-    assert memory.kept == 0
+    assert memory.free_bytes == 0
     del view
     gc.collect()
-    assert memory.kept == 3 * 5 * 4
+    assert memory.free_bytes == 3 * 5 * 4
     assert address(memory.array((15,), F4)) == place
 
 
@@ -44,11 +44,11 @@ def test_memory_that_is_too_small_or_far_too_large_is_left_alone() -> None:
     memory = ResultMemory(1 << 30)
     place = address(memory.array((1000,), F4))
     assert address(memory.array((1001,), F4)) != place
-    assert memory.kept == 2001 * 4
+    assert memory.free_bytes == 2001 * 4
     small = memory.array((100,), F4)
-    assert memory.kept == 2001 * 4
+    assert memory.free_bytes == 2001 * 4
     fitting = memory.array((900,), F4)
-    assert memory.kept < 2001 * 4
+    assert memory.free_bytes < 2001 * 4
     assert address(small) != address(fitting)
 
 
@@ -57,7 +57,7 @@ def test_no_more_is_kept_than_the_limit() -> None:
     arrays = [memory.array((1000,), F4) for _ in range(4)]
     arrays.clear()
     gc.collect()
-    assert memory.kept == 8000
+    assert memory.free_bytes == 8000
 
 
 def test_arrays_are_contiguous_and_writable_and_of_any_type() -> None:
@@ -81,7 +81,7 @@ def test_what_is_kept_is_given_back_where_there_is_no_memory(monkeypatch: pytest
     monkeypatch.setattr(large_results, "_new_block", none_left)
     with pytest.raises(MemoryError, match="a result of 4,000 bytes"):
         memory.array((1000,), F4)
-    assert memory.kept == 0
+    assert memory.free_bytes == 0
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -6,6 +6,8 @@ meets it. The others are multiplied by zeros, and take nine times the memory.
 
 from __future__ import annotations
 
+import numpy as np
+
 from ingot.infer.driver import Facts
 from ingot.ir.attribute import Attribute
 from ingot.ir.model import Model, nested_graphs
@@ -16,16 +18,13 @@ from ingot.queries.values import constant, fact, read
 
 
 def crop_kernels(model: Model, facts: Facts) -> int:
-    """Crop constant kernels of convolutions to the part that meets an image; how many.
-
-    Results change where the rest is not finite.
-    """
+    """Crop constant kernels of convolutions to the part that meets an image, where the rest is finite; how many."""
     cropped = 0
     for graph in list(nested_graphs(model.graph)):
         for node in graph:
             crops = _crops(node, facts) if node.applies("Conv") else None
             weights = None if crops is None else constant(read(node, 1), facts)
-            if crops is None or weights is None:
+            if crops is None or weights is None or not np.isfinite(weights.numpy()).all():  # infinity times zero is NaN
                 continue
             part = weights.numpy()[(slice(None), slice(None), *(slice(first, end) for first, end, _, _ in crops))]
             small = add_constant(Tensor(part.copy()), f"{node.output.name}_kernel", graph, facts)

@@ -26,8 +26,8 @@ _LARGE = 1 << 25
 _FITS = 1.25
 """How many times as large as a result the memory for it may be."""
 
-_KEPT_OF_ALL = 8
-"""All that the process may use is so many times as much as is kept of free memory."""
+_FREE_SHARE = 8
+"""All that the process may use is so many times as much as the blocks that are free."""
 
 _IS_SUPPORTED = all(hasattr(mmap, name) for name in ("MADV_FREE", "MAP_PRIVATE", "MAP_ANONYMOUS"))
 
@@ -40,7 +40,7 @@ def is_large(shape: tuple[int, ...], dtype: Any) -> bool:
 @cache
 def result_memory() -> ResultMemory:
     """The memory of all results of this process."""
-    return ResultMemory(available() // _KEPT_OF_ALL)
+    return ResultMemory(available() // _FREE_SHARE)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -71,21 +71,21 @@ class ResultMemory:
         self._may_take_back = mmap.MADV_FREE
 
     @property
-    def kept(self) -> int:
+    def free_bytes(self) -> int:
         """The bytes of blocks that are free."""
         return sum([block.bytes_.nbytes for block in self._free.copy()])
 
     def array(self, shape: tuple[int, ...], dtype: Any) -> Array:
         """An array of any contents; its memory is used again when nothing references the array or a view of it."""
         size = prod(shape) * dtype.itemsize
-        block = self._taken(size) or self._new(size)
+        block = self._free_block(size) or self._new(size)
         holder = _Holder(block.bytes_[:size])
         reference = ref(holder, self._release)
         self._used[id(reference)] = reference, block
         array: Array = np.asarray(holder).view(dtype).reshape(shape)
         return array
 
-    def _taken(self, size: int) -> _Block | None:
+    def _free_block(self, size: int) -> _Block | None:
         """A free block that fits, which is not free any more; other threads may take and free some meanwhile."""
         for _ in range(len(self._free)):
             try:
@@ -118,7 +118,7 @@ class ResultMemory:
         except OSError:  # a system that cannot: the memory is given back at once
             return
         self._free.append(block)
-        while self.kept > self._most_bytes:
+        while self.free_bytes > self._most_bytes:
             try:
                 self._free.popleft()
             except IndexError:

@@ -133,8 +133,7 @@ class Expressions(Memory):
         return scalars.cast(b, codes, DType.INT32, dtype)
 
     def _report_zero(self, divisor: ir.Value, dtype: DType) -> None:
-        known = isinstance(divisor, ir.Constant) and divisor.constant != 0
-        if isinstance(element(dtype), ir.IntType) and not known:
+        if isinstance(element(dtype), ir.IntType) and not _is_never_zero(divisor):
             lanes = count_of(divisor)
             self._report(self.b.icmp_signed("==", divisor, scalars.number(dtype, 0, lanes)))
 
@@ -165,3 +164,11 @@ class Expressions(Memory):
     def _fetched(self, cell: Cell) -> ir.Value:
         value = self.b.load_local(cell.pointer, typ=vector(stored(cell.dtype), cell.lanes))
         return self._computed(value, cell.dtype)
+
+
+def _is_never_zero(value: ir.Value) -> bool:
+    """Whether a value is a constant, or a vector of constants, of which none is zero."""
+    if not isinstance(value, ir.Constant):
+        return False
+    lanes = value.constant if isinstance(value.constant, list) else [value.constant]
+    return all(lane.constant if isinstance(lane, ir.Constant) else lane for lane in lanes)

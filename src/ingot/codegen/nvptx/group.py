@@ -35,14 +35,15 @@ class Group:
         b = self.b
         slot = loops._cell(cell.dtype, 1)
         kind = stored(cell.dtype)
-        b.store(loops._stored(value, cell.dtype), slot.pointer)
+        b.store_local(loops._stored(value, cell.dtype), slot.pointer)
         within_warp = smaller(b, self.threads, I64(WARP))
         distance = I32(1)
         for _ in range(5):
             with b.if_then(b.icmp_signed("<", b.zext(distance, I64), within_warp)):
-                before = b.load(slot.pointer, kind)
+                before = b.load_local(slot.pointer, kind)
                 other = loops._computed(exchanged(b, before, distance), cell.dtype)
-                b.store(loops._stored(both(loops._computed(before, cell.dtype), other), cell.dtype), slot.pointer)
+                after = both(loops._computed(before, cell.dtype), other)
+                b.store_local(loops._stored(after, cell.dtype), slot.pointer)
             distance = I32(2 * distance.constant)
         with b.if_then(b.icmp_signed(">", self.threads, I64(WARP))):
             self._between_warps(loops, slot, both)
@@ -56,10 +57,10 @@ class Group:
         memory = b.gep(self._memory, [b.mul(register(b, "tid.y"), warps)], source_etype=I64)  # of this group
         with b.if_then(b.icmp_signed("==", b.and_(self.lane, I64(WARP - 1)), I64(0))):
             place = b.gep(memory, [b.sdiv(self.lane, I64(WARP))], source_etype=I64)
-            b.store(b.load(slot.pointer, kind), place)
+            b.store(b.load_local(slot.pointer, kind), place)
         barrier(b)
-        b.store(b.load(memory, kind), slot.pointer)
+        b.store_local(b.load(memory, kind), slot.pointer)
         with b.counted(I64(1), warps, I64(1)) as warp:
             other = loops._computed(b.load(b.gep(memory, [warp], source_etype=I64), kind), slot.dtype)
-            b.store(loops._stored(both(loops._fetched(slot), other), slot.dtype), slot.pointer)
+            b.store_local(loops._stored(both(loops._fetched(slot), other), slot.dtype), slot.pointer)
         barrier(b)

@@ -99,14 +99,14 @@ class ThreadLoops(ThreadMemory):
         before = cell = self.cells.get(statement.name)
         if cell is None or cell.lanes != count_of(value):
             cell = self.cells[statement.name] = self._cell(dtype, count_of(value))
-        self.b.store(self._stored(value, dtype), cell.pointer)
+        self.b.store_local(self._stored(value, dtype), cell.pointer)
         if before is not None:
             self._forget((statement.name,))
 
     def _update(self, statement: Update) -> None:
         cell = self._cell_of(statement)
         after = self._updated(statement, cell)
-        self.b.store(self._stored(after, cell.dtype), cell.pointer)
+        self.b.store_local(self._stored(after, cell.dtype), cell.pointer)
         self._forget((statement.name,))
 
     def _cell_of(self, statement: Update) -> Cell:

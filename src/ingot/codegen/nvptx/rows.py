@@ -112,7 +112,7 @@ class RowLoops(ThreadLoops):
             if lanes > 1:
                 total = both(self.across(self._fetched(sums[name][lanes]), both), total)
             total = both(self._fetched(cell), group.together(self, total, both, cell))
-            self.b.store(self._stored(total, cell.dtype), cell.pointer)
+            self.b.store_local(self._stored(total, cell.dtype), cell.pointer)
         self._forget(updated)
         if self._rereads:  # other threads may read what was stored
             barrier(self.b)
@@ -121,7 +121,7 @@ class RowLoops(ThreadLoops):
         dtype = self.cells[name].dtype
         cell = self._cell(dtype, lanes)
         start = scalars.number(dtype, identity(function, dtype).item(), lanes)
-        self.b.store(self._stored(start, dtype), cell.pointer)
+        self.b.store_local(self._stored(start, dtype), cell.pointer)
         return cell
 
     def _divided(self, loop: For, lanes: int) -> None:

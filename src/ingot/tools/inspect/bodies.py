@@ -45,12 +45,21 @@ def traced(compiled: Artifacts, stores: str = "an output of the model") -> Trace
 
 
 def bodies_text(call: Call, compiled: Artifacts) -> str:
-    """The compiled bodies of a node, as text; empty if it has none."""
+    """The bodies of a node that have kernels, as text; empty if none has."""
     bodies = compiled.bodies.get(call, ())
-    compiled_bodies = [
-        f"{role} {body.name}" for role, body in zip(_roles(call), bodies, strict=False) if body is not None
+    with_kernels = [
+        f"{role} {body.name}"
+        for role, body in zip(_roles(call), bodies, strict=False)
+        if body is not None and _has_kernels(body)
     ]
-    return f"compiled: {', '.join(compiled_bodies)}" if compiled_bodies else ""
+    return f"compiled: {', '.join(with_kernels)}" if with_kernels else ""
+
+
+def _has_kernels(body: Artifacts) -> bool:
+    """Whether there is a kernel in a body, or in one inside of it."""
+    if any(not isinstance(step, Call) for step in body.scheduled.steps):
+        return True
+    return any(inner is not None and _has_kernels(inner) for own in body.bodies.values() for inner in own)
 
 
 def _roles(call: Call) -> list[str]:
