@@ -13,6 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
 
+from ingot.codegen.llvm.host import host
+
 
 @dataclass(frozen=True, slots=True)
 class Duel:
@@ -91,11 +93,11 @@ def in_fresh_process(script: str, repeat: int = 1) -> float:
 
 
 def machine() -> str:
-    """What the numbers were measured on, without naming it."""
+    """What the numbers were measured on, without naming it: the processor, as LLVM calls it too, and Python."""
     model = platform.processor() or platform.machine()
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as info:
             model = next((line.split(":")[1].strip() for line in info if line.startswith("model name")), model)
     except OSError:
         pass
-    return f"{model}, Python {platform.python_version()}"
+    return f"{model} ({host().cpu}), Python {platform.python_version()}"
