@@ -150,10 +150,17 @@ class _Node:
         return odd & np.all([np.broadcast_to(e == 0, self.y.shape) for _, e in given], axis=0)
 
     def _meets_a_doubtful_zero(self, op: str) -> Any:
-        """Where an infinity is multiplied by what may be zero or not: a weight that is too small for 16 bits, say."""
+        """Where an infinity is multiplied by what may be zero or not: a weight that is too small for 16 bits, say.
+
+        Instructions that multiply bfloat16 take subnormals for zero.
+        """
         if op not in _MULTIPLYING:
             return False
-        may_be_zero = {value: (np.abs(x) <= self.e[value]) & (self.e[value] > 0) for value, x in self.x.items()}
+        flushed = {value: _flushed(self.kept[value].dtype) for value in self.x}
+        may_be_zero = {
+            value: (np.abs(x) <= self.e[value]) & (self.e[value] > 0) | (np.abs(x) < flushed[value]) & (x != 0)
+            for value, x in self.x.items()
+        }
         doubtful = {value: each.astype(np.float64) for value, each in may_be_zero.items()}
         infinite = {value: np.isinf(x).astype(np.float64) for value, x in self.x.items()}
         factors, added = self.inputs[:2], {value: np.zeros(x.shape) for value, x in self.x.items()}
@@ -398,6 +405,11 @@ _PRECISION = {DType.FLOAT16: (10, -24, 65504.0), DType.BFLOAT16: (7, -133, 3.38e
 
 def _eps(dtype: np.dtype[Any]) -> float:
     return float(2.0 ** -_PRECISION.get(DType.of(dtype), (52, -1074, 1.79e308))[0])
+
+
+def _flushed(dtype: np.dtype[Any]) -> float:
+    """The size below which a number may be taken for zero in a product."""
+    return 2.0**-126 if dtype.name == "bfloat16" else 0.0
 
 
 def _least(dtype: np.dtype[Any]) -> float:
