@@ -13,8 +13,8 @@ import pytest
 
 import ingot
 from ingot.dtypes import Array
-from ingot.runtime import native_run
-from ingot.runtime.call_chain import CallChain
+from ingot.runtime import native_run, ready_plan
+from ingot.runtime.call_chain import Chain, call_chain
 from ingot.runtime.frame import Frame
 from ingot.runtime.native_run import NativeRun, Output, Result, input_like
 from ingot.runtime.ready_plan import ReadyPlan
@@ -67,7 +67,19 @@ def staged(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         monkeypatch.setattr(kind, name, counted)
 
     count(ReadyPlan, "_guarded")
-    count(CallChain, "run")
+    calls_of = call_chain
+
+    def counted_calls(*arguments: Any) -> Chain | None:
+        chain = calls_of(*arguments)
+
+        def counted(*given: Any) -> Any:
+            runs.append(1)
+            assert chain is not None
+            return chain(*given)
+
+        return None if chain is None else counted
+
+    monkeypatch.setattr(ready_plan, "call_chain", counted_calls)
     return runs
 
 

@@ -132,7 +132,7 @@ class _FastRun:
         run = self._run
         run.proceed(self._nodes)
         if self._chain is not None:
-            results = self._chain.run([*inputs, *self._fixed, *self._chain.constants], 0, run)
+            results = self._chain((*inputs, *self._fixed), (), 0, run)
         else:
             results = self._in_a_frame((*inputs, *self._fixed), run)
         if results is None:

@@ -31,8 +31,8 @@ class DirectCall:
     """Whether strings that it gives are parts of those that it is given, with no more characters than these."""
     is_fresh: bool = False
     """Whether arrays that it gives are new ones, or parts of one, contiguous and not shared with anything."""
-    is_lookup: bool = False
-    """Whether it is a lookup in a table of strings, which needs no limit and computes with no numbers."""
+    is_bounded: bool = False
+    """Whether what it gives takes no more than what it is given, times a constant, and it computes with no floats."""
     has_bodies: bool = False
     """Whether the function takes the run first, and all that its node and the bodies of it read."""
 
@@ -126,7 +126,8 @@ def direct_call(node: Node, evaluation: Evaluation) -> DirectCall | None:
     bind = getattr(evaluator, "bind", None)  # one that takes all may have it
     if bind is not None:
         function: Callable[..., Any] = bind(operator, arguments)
-        return DirectCall(function, inputs, several, moves, _is_one_of(node, _CUTTING), _is_one_of(node, _FRESH))
+        cuts, is_fresh, is_bounded = (_is_one_of(node, names) for names in (_CUTTING, _FRESH, _BOUNDED))
+        return DirectCall(function, inputs, several, moves, cuts, is_fresh, is_bounded)
     if evaluator is None:
         return DirectCall(partial(operator.evaluate, **arguments), inputs, several, moves)
     compute = evaluator.compute
@@ -173,4 +174,31 @@ _FRESH: Mapping[str, Sequence[str]] = {
     "": ("Expand", "Gather", "RegexFullMatch", "SplitToSequence", "StringSplit", "Tile", "Unique"),
     "ai.onnx.ml": ("LabelEncoder",),
     "com.microsoft": ("Tokenizer",),
+}
+_BOUNDED: Mapping[str, Sequence[str]] = {
+    "": (
+        "Compress",
+        "Flatten",
+        "GatherElements",
+        "Identity",
+        "Optional",
+        "OptionalGetElement",
+        "OptionalHasElement",
+        "RegexFullMatch",
+        "Reshape",
+        "ScatterElements",
+        "SequenceAt",
+        "SequenceConstruct",
+        "SequenceEmpty",
+        "SequenceErase",
+        "SequenceInsert",
+        "SequenceLength",
+        "Slice",
+        "Split",
+        "SplitToSequence",
+        "Squeeze",
+        "Transpose",
+        "Unsqueeze",
+    ),
+    "ai.onnx.ml": ("LabelEncoder",),
 }

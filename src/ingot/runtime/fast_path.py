@@ -15,7 +15,7 @@ import numpy as np
 from ingot.dtypes import DType
 from ingot.errors import IngotError
 from ingot.prim.tensor import Call, RandomKey
-from ingot.runtime.call_chain import CallChain, whole_chain
+from ingot.runtime.call_chain import Chain, whole_chain
 from ingot.runtime.direct_calls import DirectCall, Ending, direct_calls
 from ingot.runtime.feeds import strings_of
 from ingot.runtime.frame import Frame
@@ -46,7 +46,7 @@ class FastPath:
         """The types and sizes of inputs that ran, and the plan ready for them, once such inputs came again."""
         self._runner: PlanRunner | None = None
         self._calls: Mapping[Call, DirectCall] | None = None
-        self.chain: CallChain | None = None
+        self.chain: Chain | None = None
         """The whole of a body that only makes calls, for inputs of all kinds."""
         self.is_closed = False
         """Whether there never is one: a call needs more of a run than its inputs."""
