@@ -53,10 +53,10 @@ class FastPath:
         self._limit = ByteLimit(0)
         self._kinds: dict[tuple[Any, ...], None] = {}
         """The types and ranks of inputs that ran."""
-        draws = any(isinstance(segment.call, RandomKey) for segment in plan.segments)
+        self._draws = any(isinstance(segment.call, RandomKey) for segment in plan.segments)
         self._checks_all = is_body or (self._are_numbers and len(placed) == len(self._names))
         """Whether the plan itself checks every input that there is something to check of."""
-        self._can_bind = self._checks_all and not draws
+        self._can_bind = self._checks_all and not self._draws
         """Whether it runs inputs of new sizes by itself, too."""
 
     def run(self, feeds: Mapping[str, Any], interrupt: Interrupt | None = None, seed: int = 0) -> list[Any] | None:
@@ -70,7 +70,10 @@ class FastPath:
         if runner is None:
             return None
         frame = runner.frame()
-        frame.seed = seed
+        if frame.seed != seed:
+            frame.seed = seed
+            if self._draws:  # a native run has the keys of a seed
+                frame.native = frame.active = None
         if interrupt is not None:
             interrupt.attach(frame.state)
         results = None

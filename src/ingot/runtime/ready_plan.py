@@ -181,7 +181,7 @@ class ReadyPlan:
         first: int | None,
     ) -> list[Any]:
         readings: list[tuple[int, ...]] = []
-        drawn = 0
+        drawn = 0 if first is None or self._prefix is None else self._prefix.draws
         run = direct_run(ending, self._runner.plan.most_trips, self._most_bytes) if self._has_bodies else None
         for stage in self._stages if first is None else self._stages[first:]:
             if stage.has_steps and (first is None or stage.place != self._stages[first].place):
