@@ -118,7 +118,8 @@ def bytes_of(result: Any, call: DirectCall) -> int:
 
 def _most_bytes(strings: Array) -> int:
     """No fewer bytes than an array of strings takes."""
-    return strings.nbytes + _STRING_BYTES * strings.size + 4 * sum(map(len, strings.reshape(-1).tolist()))
+    texts = strings.tolist() if strings.ndim == 1 else strings.reshape(-1).tolist()
+    return strings.nbytes + _STRING_BYTES * len(texts) + 4 * sum(map(len, texts))
 
 
 _SPACE = {

@@ -171,9 +171,24 @@ _MOVING: Mapping[str, Sequence[str]] = {
 }
 _CUTTING: Mapping[str, Sequence[str]] = {"": ("StringSplit",), "com.microsoft": ("Tokenizer",)}
 _FRESH: Mapping[str, Sequence[str]] = {
-    "": ("Expand", "Gather", "RegexFullMatch", "SplitToSequence", "StringSplit", "Tile", "Unique"),
+    "": (
+        "Cast",
+        "Equal",
+        "Expand",
+        "Gather",
+        "GatherElements",
+        "GatherND",
+        "RegexFullMatch",
+        "ScatterElements",
+        "ScatterND",
+        "SplitToSequence",
+        "StringConcat",
+        "StringSplit",
+        "Tile",
+        "Unique",
+    ),
     "ai.onnx.ml": ("LabelEncoder",),
-    "com.microsoft": ("Tokenizer",),
+    "com.microsoft": ("BifurcationDetector", "Tokenizer"),
 }
 _BOUNDED: Mapping[str, Sequence[str]] = {
     "": (
@@ -201,4 +216,5 @@ _BOUNDED: Mapping[str, Sequence[str]] = {
         "Unsqueeze",
     ),
     "ai.onnx.ml": ("LabelEncoder",),
+    "com.microsoft": ("BifurcationDetector",),
 }
