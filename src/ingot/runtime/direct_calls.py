@@ -49,12 +49,13 @@ class NotFast(Exception):
 class DirectRun:
     """A run on the fast path that runs bodies: what is left of its limits, and who may end it."""
 
-    __slots__ = ("_bytes", "_interrupt", "_nodes")
+    __slots__ = ("_interrupt", "_nodes", "bytes_left")
 
     def __init__(self, interrupt: Interrupt | None, most_nodes: int, most_bytes: int) -> None:
         self._interrupt = interrupt
         self._nodes = most_nodes
-        self._bytes = most_bytes
+        self.bytes_left = most_bytes
+        """Bytes that it may still take."""
 
     def check(self) -> None:
         """Interrupted where the run has to end."""
@@ -67,12 +68,6 @@ class DirectRun:
             self._interrupt.check()
         self._nodes -= nodes
         if self._nodes < 0:
-            raise NotFast
-
-    def spend(self, size: int) -> None:
-        """Count bytes; NotFast if there may be too many."""
-        self._bytes -= size
-        if self._bytes < 0:
             raise NotFast
 
     def attach(self, state: Array) -> None:

@@ -8,7 +8,7 @@ check, and binds.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -92,7 +92,12 @@ class FastPath:
     def run_in(self, frame: Frame, feeds: Mapping[str, Any], ending: Ending) -> list[Any] | None:
         """The same in a frame, whose state the caller has to look after."""
         native = frame.native
-        returned = None if native is None else native(feeds)
+        return self.complete(frame, feeds, None if native is None else native(feeds), ending)
+
+    def complete(
+        self, frame: Frame, feeds: Mapping[str, Any], returned: list[Any] | Literal[False] | None, ending: Ending
+    ) -> list[Any] | None:
+        """The same after the native run that a frame is ready for, if there is one, returned this."""
         if returned is None:
             return self._looked_up(frame, feeds, ending)
         active: ReadyPlan = frame.active

@@ -28,8 +28,11 @@ from ingot.runtime.run import PlanRunner
 from ingot.runtime.stage import Stage, stages
 from ingot.runtime.thread_pool import thread_pool
 
-_MOST_FAILURES = 8
-"""Runs that may have to be made in full, and twice, before all are."""
+_FAILURE = 4
+"""Runs that make good for one that has to be made in full, and so twice."""
+
+_MOST_FAILURES = 8 * _FAILURE
+"""Where there are more that were not made good for, all runs are made in full."""
 
 _MOST_READINGS = 64
 """Beginnings of what runs read that are remembered."""
@@ -129,7 +132,9 @@ class ReadyPlan:
         if chain is not None:
             outputs = chain(feeds, results, prepared.needed, ending)
             if outputs is None:
-                self._failures += 1
+                self._failures += _FAILURE
+            elif self._failures:
+                self._failures -= 1
             return outputs
         assert prefix is not None
         values = self._values(feeds)
@@ -163,12 +168,15 @@ class ReadyPlan:
         except Interrupted:
             raise
         except (NotFast, GuardFailed, IndexError, IngotError, MemoryError, RecursionError):
-            self._failures += not frame.words[1]  # it was not stopped
+            if not frame.words[1]:  # it was not stopped
+                self._failures += _FAILURE
             return None
         finally:
             if allowed is not None and before is not None:
                 float_errors.restore(before)
                 ALLOWED.reset(allowed)
+        if self._failures:
+            self._failures -= 1
         return results if self._is_own else owned(results, inputs)
 
     def _results(
