@@ -40,6 +40,7 @@ _GROWING = {
     "Add", "Sub", "Mul", "MatMul", "Gemm", "Einsum", "Conv", "ReduceSum", "ReduceMean", "ReduceProd", "ReduceL1",
     "ReduceL2", "ReduceSumSquare", "CumSum", "AveragePool", "GlobalAveragePool", "LeakyRelu", "Sum", "Mean", "Pow",
 }  # fmt: skip
+_MULTIPLYING = {"Mul", "MatMul", "Gemm", "Einsum", "Conv"}
 _NOT_FAR = {"Max", "Min", "Clip", "Relu", "Abs", "Neg", "ReduceMin", "ThresholdedRelu"}
 _SLOPES = {
     "Sigmoid": 0.25, "Tanh": 1, "Erf": 1.13, "Softplus": 1, "Softsign": 1, "Gelu": 1.13, "Elu": 1, "Selu": 1.76,
@@ -133,7 +134,7 @@ class _Node:
                 rest = sum(finite.values())
             else:
                 (rest,) = self._of(finite)
-            return rest < np.sqrt(_largest(self.outputs[0].dtype))
+            return (rest < np.sqrt(_largest(self.outputs[0].dtype))) & ~self._meets_a_doubtful_zero(op)
         given = [(self.x[value], self.e[value]) for value in self.inputs if _floating(self.kept[value].dtype)]
         if op in _ALONG:
             axes = _along(self)
@@ -147,6 +148,21 @@ class _Node:
             given = [given[0], *((x.reshape(-1, *ones), e.reshape(-1, *ones)) for x, e in given[1:])]
         odd = np.any([np.broadcast_to(~np.isfinite(x), self.y.shape) for x, _ in given], axis=0)
         return odd & np.all([np.broadcast_to(e == 0, self.y.shape) for _, e in given], axis=0)
+
+    def _meets_a_doubtful_zero(self, op: str) -> Any:
+        """Where an infinity is multiplied by what may be zero or not: a weight that is too small for 16 bits, say."""
+        if op not in _MULTIPLYING:
+            return False
+        may_be_zero = {value: (np.abs(x) <= self.e[value]) & (self.e[value] > 0) for value, x in self.x.items()}
+        doubtful = {value: each.astype(np.float64) for value, each in may_be_zero.items()}
+        infinite = {value: np.isinf(x).astype(np.float64) for value, x in self.x.items()}
+        factors, added = self.inputs[:2], {value: np.zeros(x.shape) for value, x in self.x.items()}
+        meets: Any = False
+        for value in factors:
+            numbers = {other: (doubtful if other is value else infinite)[other] for other in factors}
+            (both,) = self._of({**added, **numbers})
+            meets = meets | (both > 0)
+        return meets
 
     def _rule(self, op: str) -> Callable[[_Node], Floats]:
         if op in _GROWING or op in _SCATTERS:

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+import ingot
+from ingot.dtypes import Array
 from ingot.ir.text import parse_model
 from ingot.session import Session
-from lower.machine import runs
+from lower.machine import HEADER, runs
 
 KINDS: dict[str, Any] = {
     "float": np.float32,
