@@ -21,14 +21,14 @@ def names_in(*calls: CallLine, is_limited: bool = True, is_own: bool = True) -> 
 
 
 def test_calls_that_give_no_more_than_they_are_given_need_no_limits() -> None:
-    bounded = CallLine((0,), ((1, 0),), several=False, has_bodies=False, is_bounded=True)
-    counted = CallLine((0,), ((1, 0),), several=False, has_bodies=False, is_bounded=False)
+    bounded = CallLine((0,), ((1, 0),), several=False, has_bodies=False, is_bounded=True, assumed=())
+    counted = CallLine((0,), ((1, 0),), several=False, has_bodies=False, is_bounded=False, assumed=())
     assert {"allow", "ignore", "bytes_of", "most_bytes"}.isdisjoint(names_in(bounded, is_limited=False))
     assert {"allow", "ignore", "bytes_of", "most_bytes"} <= names_in(bounded, counted)
 
 
 def test_the_text_of_calls_is_compiled_once_for_all_plans_like_it() -> None:
-    call = CallLine((0, None), ((1, 0),), several=True, has_bodies=False, is_bounded=True)
+    call = CallLine((0, None), ((1, 0),), several=True, has_bodies=False, is_bounded=True, assumed=())
     texts = [ChainText((call,), 1, (1,), (), False, True, True) for _ in range(2)]
     assert chain_code(texts[0]) is chain_code(texts[1])
 

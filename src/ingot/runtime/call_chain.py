@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -26,10 +26,11 @@ _STRING_BYTES = 128
 """More bytes than a string takes besides its characters, which take at most four each."""
 
 
-Chain: TypeAlias = Callable[[Any, Sequence[Any], int, Ending], list[Any] | None]
+Chain: TypeAlias = Callable[[Any, Sequence[Any], int, Ending], list[Any] | Literal[False] | None]
 """The calls, ready to be made: the outputs for inputs and the results of kernels; None if the run failed.
 
-Inputs are a dictionary by name, or all in order. So many bytes are held, and `ending` may end the run: Interrupted.
+False if a result has not the type that was assumed: what follows from it may have been left out. Inputs are a
+dictionary by name, or all in order. So many bytes are held, and `ending` may end the run: Interrupted.
 """
 
 
@@ -71,6 +72,7 @@ def _chain(stages: Sequence[Stage], runner: PlanRunner, returned: Sequence[int],
             call.several,
             call.has_bodies,
             call.is_bounded,
+            tuple((entry.number, entry.numbers) for entry, _ in stage.results),
         )
         for call, stage in calls
     )
@@ -82,8 +84,9 @@ def _chain(stages: Sequence[Stage], runner: PlanRunner, returned: Sequence[int],
     is_limited = not all(call.is_bounded for call, _ in calls)
     text = ChainText(lines, len(runner.entries), outputs, tuple(returned), is_limited, is_own, kind.by_name)
     space: dict[str, Any] = {**_SPACE, "most_bytes": most_bytes, "most_nodes": runner.plan.most_trips}
-    for place, (call, _) in enumerate(calls):
+    for place, (call, stage) in enumerate(calls):
         space[f"f{place}"], space[f"c{place}"] = call.function, call
+        space.update((f"d{entry.number}", entry.tensor.dtype.numpy) for entry, _ in stage.results)
     space.update((f"n{number}", name) for number, name in enumerate(runner.plan.inputs))
     space.update((f"k{number}", array) for number, array in enumerate(runner.constants, len(runner.entries)))
     exec(chain_code(text), space)

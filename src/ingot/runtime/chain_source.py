@@ -22,6 +22,8 @@ class CallLine:
     has_bodies: bool
     is_bounded: bool
     """Whether its results need not be counted."""
+    assumed: tuple[tuple[int, tuple[int | None, ...]], ...]
+    """The numbers of results whose type and sizes were assumed, with the sizes that are numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,10 @@ def _lines(text: ChainText) -> Iterable[str]:
         yield "  if ending is not None: ending.check()"
         arguments = ", ".join([*["run"] * call.has_bodies, *map(name, call.arguments)])
         yield from _call(place, call, f"f{place}({arguments})")
+        for number, sizes in call.assumed:
+            others = "".join(f" or s[{axis}] != {size}" for axis, size in enumerate(sizes) if size is not None)
+            yield f"  s = v{number}.shape"
+            yield f"  if len(s) != {len(sizes)} or v{number}.dtype != d{number}{others}: return False"
     yield " except Interrupted: raise"
     yield " except refused: return None"
     if text.is_limited:

@@ -148,7 +148,7 @@ class _FastRun:
         if chain is None:
             results = self._in_a_frame(inputs, run)
         else:
-            results = chain((*inputs, *self._fixed), (), 0, run)
+            results = chain((*inputs, *self._fixed), (), 0, run) or None
         if results is None:
             raise NotFast
         for result in results:

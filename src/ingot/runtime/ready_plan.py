@@ -135,7 +135,7 @@ class ReadyPlan:
                 self._failures += _FAILURE
             elif self._failures:
                 self._failures -= 1
-            return outputs
+            return outputs or None
         assert prefix is not None
         values = self._values(feeds)
         for number, array in zip(prefix.returned, results, strict=True):
