@@ -87,6 +87,48 @@ kernel k1(x: float32[20480], k1_out: float32[20480])
     )
 
 
+def test_each_of_many_matrices_is_reduced_in_several_columns_at_a_time() -> None:
+    schedules_to(
+        [reduce_("add", parameter("x", 3, 40, 100), (1,))],
+        """
+kernel k1(x: float32[12000], k1_out: float32[300])
+  for i0 < 3 parallel:
+    for i2s < 1:
+      for i2 < 8 vector:
+        for i2t < 8 jam:
+          r0 = 0.0
+          for j1 < 40:
+            r0 += x[i0*4000 + j1*100 + i2s*64 + i2t*8 + i2]
+          k1_out[i0*100 + i2s*64 + i2t*8 + i2] = r0
+    for i2s < 1:
+      for i2 < 8 vector:
+        for i2t < 4 jam:
+          r0 = 0.0
+          for j1 < 40:
+            r0 += x[i0*4000 + j1*100 + i2s*32 + i2t*8 + i2 + 64]
+          k1_out[i0*100 + i2s*32 + i2t*8 + i2 + 64] = r0
+    for i2r < 4 vector:
+      r0 = 0.0
+      for j1 < 40:
+        r0 += x[i0*4000 + j1*100 + i2r + 96]
+      k1_out[i0*100 + i2r + 96] = r0
+""",
+    )
+
+
+@pytest.mark.parametrize("shape", [(3, 40, 100), (2, 17, 513), (5, 20, 15), (2, 300, 48)])
+@pytest.mark.parametrize("dtype", ["float", "double", "int64", "int32", "uint8"])
+def test_columns_of_many_matrices_are_reduced_as_the_reference_does(shape: tuple[int, ...], dtype: str) -> None:
+    x = np.random.default_rng(1).integers(0, 9, shape).astype({"float": "f4", "double": "f8"}.get(dtype, dtype))
+    for sizes in (", ".join(map(str, shape)), "b, m, n"):
+        sums = "" if dtype == "uint8" else "z = ReduceSum (x, axes)"
+        runs(
+            f"g ({dtype}[{sizes}] x) => (m{', z' if sums else ''}) <int64[1] axes = {{1}}>"
+            f" {{ m = ReduceMax (x, axes) {sums} }}",
+            {"x": x},
+        )
+
+
 @pytest.mark.parametrize("dtype", ["float", "double", "int64", "int32"])
 def test_columns_are_summed_as_the_reference_sums_them(dtype: str) -> None:
     x = np.random.default_rng(1).integers(-9, 9, (11, 512)).astype({"float": "f4", "double": "f8"}.get(dtype, dtype))
