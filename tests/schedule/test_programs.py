@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fuse.programs import N, parameter, weights
-from ingot.prim import apply, contract, pad, permute, reduce_, scan, window
+from ingot.prim import apply, contract, pad, permute, reduce_, scan, unsqueeze, window
 from lower.machine import runs
 from schedule.scheduled_programs import schedules_to
 
@@ -127,6 +127,40 @@ def test_columns_of_many_matrices_are_reduced_as_the_reference_does(shape: tuple
             f" {{ m = ReduceMax (x, axes) {sums} }}",
             {"x": x},
         )
+
+
+def test_rows_that_meet_all_others_are_turned_once_and_reduced_in_tiles() -> None:
+    x, y = parameter("x", 6, 20), parameter("y", 24, 20)
+    apart = unsqueeze(x, [2]) - unsqueeze(permute(y, (1, 0)), [0])
+    schedules_to(
+        [reduce_("add", apart * apart, (1,))],
+        """
+kernel k1(y: float32[480], k1_out: float32[480])
+  for i0s < 3 parallel:
+    for i1 < 24 vector:
+      for i0t < 8 jam:
+        t0 = minimum(i0s*8, 12)
+        k1_out[i1 + t0*24 + i0t*24] = y[i1*20 + t0 + i0t]
+kernel k2(k1_out: float32[480], x: float32[120], k2_out: float32[144])
+  for i0s < 2 parallel:
+    for i2s < 1:
+      for i2 < 8 vector:
+        for i0t < 4 jam:
+          for i2t < 2 jam:
+            r0 = 0.0
+            for j1 < 20:
+              t0 = x[j1 + minimum(i0s*4 + i0t, 5)*20] - k1_out[j1*24 + i2s*16 + i2t*8 + i2]
+              r0 += t0 * t0
+            k2_out[minimum(i0s*4 + i0t, 5)*24 + i2s*16 + i2t*8 + i2] = r0
+    for i2r < 8 vector:
+      for i0t < 4 jam:
+        r0 = 0.0
+        for j1 < 20:
+          t1 = x[j1 + minimum(i0s*4 + i0t, 5)*20] - k1_out[j1*24 + i2r + 16]
+          r0 += t1 * t1
+        k2_out[minimum(i0s*4 + i0t, 5)*24 + i2r + 16] = r0
+""",
+    )
 
 
 @pytest.mark.parametrize("dtype", ["float", "double", "int64", "int32"])

@@ -15,6 +15,7 @@ from ingot.schedule.interleave_chains import interleave_chains
 from ingot.schedule.jam import jam_of
 from ingot.schedule.loads_inside import loads_inside
 from ingot.schedule.narrow_positions import narrow_positions
+from ingot.schedule.pairs import pairs_in_tiles
 from ingot.schedule.repeat import repeated
 from ingot.schedule.reuse_costly import reuse_costly
 from ingot.schedule.target import Target
@@ -62,6 +63,9 @@ def _across(nest: Nest, across: Var, target: Target) -> tuple[Statement, ...]:
     """The loops of a nest whose rows are vectorised, those beside them jammed where they read the same."""
     body = tuple(statement for stage in nest.stages for statement in _serial(stage))
     rows = [row for row in nest.rows if row is not across]
+    tiles = pairs_in_tiles(nest, across, body, target)
+    if tiles is not None:
+        return _shared(*tiles)
     split = jam_of(nest, across, target.registers)
     if split is None:
         return _shared(rows, _in_columns(nest, across, body, target) or (For(across, body, Kind.VECTOR),))
