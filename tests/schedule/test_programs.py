@@ -8,7 +8,7 @@ import pytest
 from fuse.programs import N, parameter, weights
 from ingot.prim import apply, contract, pad, permute, reduce_, scan, unsqueeze, window
 from lower.machine import runs
-from schedule.scheduled_programs import schedules_to
+from schedule.scheduled_programs import schedules_to, texts_of
 
 
 def test_the_contiguous_axis_runs_in_vectors_and_the_others_are_shared_by_threads() -> None:
@@ -126,6 +126,46 @@ def test_columns_of_many_matrices_are_reduced_as_the_reference_does(shape: tuple
             f"g ({dtype}[{sizes}] x) => (m{', z' if sums else ''}) <int64[1] axes = {{1}}>"
             f" {{ m = ReduceMax (x, axes) {sums} }}",
             {"x": x},
+        )
+
+
+def test_reductions_of_the_same_elements_are_one_kernel() -> None:
+    x = parameter("x", 40, 9)
+    schedules_to(
+        [reduce_("maximum", x, (1,)), reduce_("add", x * x, (1,))],
+        """
+kernel k1(x: float32[360], k1_out: float32[40], k2_out: float32[40])
+  for i0 < 40 parallel:
+    r0 = -inf
+    r0_1 = 0.0
+    for j1 < 9 vector:
+      r0 = maximum(r0, x[i0*9 + j1])
+      r0_1 += x[i0*9 + j1] * x[i0*9 + j1]
+    k1_out[i0] = r0
+    k2_out[i0] = r0_1
+""",
+    )
+
+
+def test_reductions_of_other_elements_or_of_each_other_are_kernels_of_their_own() -> None:
+    x, y = parameter("x", 40, 9), parameter("y", 40, 9)
+    assert texts_of(reduce_("maximum", x, (1,)), reduce_("add", y, (1,))).count("kernel") == 2
+    assert texts_of(reduce_("maximum", x, (1,)), reduce_("add", x, (0,))).count("kernel") == 2
+    most = reduce_("maximum", x, (1,))
+    assert texts_of(most, reduce_("add", x - most, (1,))).count("kernel") == 2
+
+
+@pytest.mark.parametrize("shape", [(3, 40000), (1, 100003), (5, 7, 9)])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_merged_reductions_are_those_of_the_reference(shape: tuple[int, ...], threads: int) -> None:
+    x = np.random.default_rng(2).integers(-9, 9, shape).astype(np.float32)
+    for sizes in (", ".join(map(str, shape)), ", ".join("abc"[: len(shape)])):
+        runs(
+            f"g (float[{sizes}] x) => (a, b, c, d, e, f, y, s, z) <int64[1] axes = {{-1}}> {{ a = ReduceMax (x, axes)"
+            " b = ReduceMin (x, axes) c = ReduceMean (x, axes) d = ReduceSumSquare (x, axes) e = ReduceL1 (x, axes)"
+            " f = ReduceMax (x) y, s, z = DynamicQuantizeLinear (x) }",
+            {"x": x},
+            threads=threads,
         )
 
 
