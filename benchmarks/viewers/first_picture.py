@@ -124,7 +124,7 @@ def first_picture(chromium: Any, viewer: Viewer, path: Path) -> Picture:
                 url = _address(server)
                 address = time.time()
                 _go(page, url)
-                requested, lasted = _shown(page)
+                requested, lasted = _shown(page, server)
                 whole = requested + lasted - begin
                 processes = family(server.pid)
                 processor = processor_seconds([*browsers(), *processes]) - used
@@ -136,7 +136,7 @@ def first_picture(chromium: Any, viewer: Viewer, path: Path) -> Picture:
         context.close()
 
 
-def _shown(page: Any) -> tuple[float, float]:
+def _shown(page: Any, server: subprocess.Popen[str]) -> tuple[float, float]:
     """When the page was asked for, in seconds of the clock, and how many later the picture was on the screen."""
     end = time.monotonic() + SECONDS
     while time.monotonic() < end:
@@ -144,6 +144,8 @@ def _shown(page: Any) -> tuple[float, float]:
         requested, lasted = page.evaluate("[performance.timeOrigin, window.shownAt]")
         if lasted is not None:
             return requested / 1000, lasted / 1000
+        if server.poll() is not None:
+            raise RuntimeError(f"the viewer has ended with {server.returncode}")
     raise RuntimeError(f"no picture in {SECONDS} s")
 
 

@@ -132,13 +132,14 @@ export class Drawing {
     const scale = /** @type {number} */ (this.scale);
     if (scale * 12 < 4) return;
     const item = instance.level.items[i], open = instance.inner.get(i), context = this.context;
-    let title = item.title;
-    if (item.members.length && open) title = `${item.title}   ‹ ${open.chosen + 1} of ${item.members.length} ›`;
+    const [, name, count] = /** @type {RegExpExecArray} */ (/^(.*?)( × \d+)?$/s.exec(item.title));
+    const chosen = item.members.length && open ? `   ‹ ${open.chosen + 1} of ${item.members.length} ›` : "";
     context.font = `600 12px ${FONT}`;
     context.textAlign = "left";
     context.lineWidth = 3;
     context.strokeStyle = this.theme.frames[(depth + 1) % 2];
-    title = shortened(context, title, w - 40);
+    const suffix = `${count || ""}${chosen}`;
+    const title = shortened(context, name, w - 44 - context.measureText(suffix).width) + suffix;
     const width = context.measureText(title).width;
     context.strokeText(title, x + 12, y + 18);
     context.fillStyle = this.theme.text;
