@@ -6,6 +6,7 @@ build/viewers.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,11 +83,13 @@ def table(only: str = "") -> str:
     from playwright.sync_api import sync_playwright
 
     compared = viewers()
+    load = os.getloadavg()[0]
     with sync_playwright() as driver:
         chromium = driver.chromium.launch(executable_path=browser(), args=_LAUNCH)
         empty = [first_picture(chromium, EMPTY, Path()) for _ in range(_ROUNDS)]
         rows = [Row(model, _taken(chromium, compared, model)) for model in models(only)]
-        about = f"\nChromium {chromium.version}, {', '.join(peers())}.\n"
+        machine = f"{os.cpu_count()} cores, with a load of {load:.1f}"
+        about = f"\nChromium {chromium.version}, {', '.join(peers())}; {machine}.\n"
         chromium.close()
     names = [viewer.name for viewer in compared]
     parts = [
