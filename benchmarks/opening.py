@@ -86,9 +86,9 @@ def instrumented() -> Parts:
         owner = getattr(owner, kind) if kind else owner
         for function, name in functions.items():
             setattr(owner, function, parts.measured(name, getattr(owner, function)))
-    session = importing_now("ingot.session")
+    importing_now("ingot.session")
     for function in STAGES["ingot.warm_start"]:
-        setattr(session, function, getattr(sys.modules["ingot.warm_start"], function))
+        setattr(sys.modules["ingot.session_model"], function, getattr(sys.modules["ingot.warm_start"], function))
     catalog = sys.modules["ingot.ops.catalog"]
     catalog.import_module = parts.measured("operators", importlib.import_module)  # type: ignore[attr-defined]
     return parts

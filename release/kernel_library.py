@@ -33,8 +33,8 @@ from ingot.loops.parametrise import parametrise
 from ingot.ops.catalog import standard
 from ingot.prepare import prepare
 from ingot.runtime.limits import RunLimits
+from ingot.runtime.pool_code import THREAD_POOL
 from ingot.runtime.processors import processors
-from ingot.runtime.thread_pool import THREAD_POOL
 from ingot.schedule.target import Target, named
 
 _V3, _V4 = named("x86-64-v3"), named("x86-64-v4")

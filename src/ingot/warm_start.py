@@ -22,7 +22,7 @@ from ingot.ir.model import Model
 from ingot.ir.tensor import Tensor as Held
 from ingot.ir.types import TensorType, format_shape
 from ingot.ir.value import Value
-from ingot.runtime import plan_file, thread_pool
+from ingot.runtime import plan_file, pool_code
 from ingot.runtime.assumptions import Assumptions
 from ingot.runtime.executable import Executable
 from ingot.runtime.limits import RunLimits, refuse_nesting, within_the_stack
@@ -98,7 +98,7 @@ def find(
     file = plan_file.read(_path(key.content, key.parameters), threads or processors(), limits.nodes)
     if file is None or not all(_is_as_it_was(key.folder, *weights) for weights in file.beside):
         return None
-    thread_pool.provide(Code(file.thread_pool.entries, file.plan))
+    pool_code.provide(Code(file.thread_pool.entries, file.plan))
     inputs = [Value(name, type_) for name, type_ in file.inputs]
     nodes = cache(lambda: _model(file.calls[0]))
     executable = Executable(file.plan, file.outputs, nodes, limits.most_bytes, assumptions)
@@ -150,7 +150,7 @@ def _path(content: str, parameters: tuple[str, ...]) -> Path:
 
 def _plan_file(key: ModelKey, build: Build, outputs: Sequence[Value], model: Model) -> plan_file.PlanFile:
     artifacts = build.artifacts
-    code = thread_pool.code()
+    code = pool_code.plain_code()
     if code is None:
         raise plan_file.Unstorable("code that only this process has")
     return plan_file.PlanFile(

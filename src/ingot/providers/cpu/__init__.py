@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from ingot.cache.fingerprint import processor
 from ingot.codegen.llvm.workers import workers
+from ingot.runtime.pool_code import begin_thread_pool
 from ingot.runtime.processors import processors
-from ingot.runtime.thread_pool import begin_thread_pool
+from ingot.runtime.thread_pool import finish_thread_pool
 
 if TYPE_CHECKING:
     from ingot.codegen.kernel_code import KernelCode
@@ -55,7 +56,7 @@ class Cpu:
 
     def _begin_thread_pool(self) -> None:
         with suppress(Exception):  # who needs it tries again, and says what is wrong
-            begin_thread_pool(self.target)
+            begin_thread_pool(self.target, draft=True)
 
     def refuses(
         self, node: Node, operator: Operator | None, inputs: Sequence[Fact], outputs: Sequence[Fact]
@@ -79,7 +80,7 @@ class Cpu:
         from ingot.providers.cpu.code import emit_kernels  # LLVM's emitters
 
         emitted = emit_kernels(kernels_in(scheduled.steps), self.target, draft)
-        begin_thread_pool(self.target)
+        begin_thread_pool(self.target, draft)
         return emitted
 
     def link_draft(self, emitted: Mapping[Kernel, EmittedKernel]) -> Mapping[Kernel, KernelCode] | None:
@@ -89,9 +90,16 @@ class Cpu:
         return None if all(pending.template.is_there for pending in emitted.values()) else code
 
     def link(self, emitted: Mapping[Kernel, EmittedKernel]) -> Mapping[Kernel, KernelCode]:
+        from ingot.codegen.llvm.host import host
         from ingot.providers.cpu.code import link_kernel
 
-        return {kernel: link_kernel(pending) for kernel, pending in emitted.items()}
+        begin_thread_pool(self.target, draft=False)
+        for pending in emitted.values():  # all of them, before the first is waited for
+            pending.template.want()
+        code = {kernel: link_kernel(pending) for kernel, pending in emitted.items()}
+        if self.target == host():
+            finish_thread_pool()
+        return code
 
     def hold(self, scheduled: Scheduled) -> Mapping[Buffer, Array]:
         from ingot.providers.cpu.code import constant_memory
