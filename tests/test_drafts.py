@@ -23,6 +23,7 @@ from ingot.codegen.llvm.compile import code_later
 from ingot.codegen.llvm.effort import first_effort
 from ingot.codegen.llvm.host import host
 from ingot.codegen.llvm.make import Effort
+from ingot.providers.cpu.code import batch_sizes
 from ingot.runtime import pool_code, thread_pool
 
 HEAD = '<ir_version: 10, opset_import: ["" : 21]> '
@@ -165,6 +166,13 @@ def test_the_more_work_kernels_have_the_better_they_are_compiled_to_begin_with()
     efforts = [first_effort("x" * 50_000, 1 << bits) for bits in range(20, 40)]
     assert list(dict.fromkeys(efforts)) == ["rough", "draft", "full"]
     assert efforts == sorted(efforts, key=["rough", "draft", "full"].index)
+
+
+def test_sizes_of_first_axes_alone_are_those_of_batches() -> None:
+    text = HEAD + "g (float[n, k] x, float[n, m, 7] y, float[k] z) => (p, q) { p = Mul (x, z) q = Exp (y) }"
+    compiled = Session(ingot.parse_model(text), providers=("cpu",)).compiled
+    assert compiled is not None
+    assert batch_sizes(compiled.scheduled) == {"n"}
 
 
 def test_kernels_with_much_work_have_no_drafts(monkeypatch: pytest.MonkeyPatch) -> None:

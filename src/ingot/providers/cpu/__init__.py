@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from ingot.schedule.target import Target
 
 
+_NODES_FOR_TWO_WORKERS = 12
+"""Nodes that have more kernel templates than one worker compiles while another one starts."""
+
+
 class Cpu:
     """A compiler for one processor."""
 
@@ -48,10 +52,10 @@ class Cpu:
     def fingerprint(self) -> str | None:
         return processor() if self._chosen is None else repr(self._chosen)
 
-    def warm_up(self) -> None:
+    def warm_up(self, nodes: int = 0) -> None:
         llvm = workers(processors())
-        llvm.begin()
-        if self._chosen is None:
+        llvm.begin(1 if nodes < _NODES_FOR_TWO_WORKERS else 2)
+        if not nodes and self._chosen is None:
             llvm.facts.add_done_callback(lambda _: self._begin_thread_pool())  # every model needs it
 
     def _begin_thread_pool(self) -> None:
@@ -77,9 +81,9 @@ class Cpu:
 
     def emit(self, scheduled: Scheduled, draft: bool, /) -> Mapping[Kernel, EmittedKernel]:
         from ingot.loops.ir import kernels_in
-        from ingot.providers.cpu.code import emit_kernels  # LLVM's emitters
+        from ingot.providers.cpu.code import batch_sizes, emit_kernels  # LLVM's emitters
 
-        emitted = emit_kernels(kernels_in(scheduled.steps), self.target, draft)
+        emitted = emit_kernels(kernels_in(scheduled.steps), self.target, draft, batch_sizes(scheduled))
         begin_thread_pool(self.target, draft)
         return emitted
 
