@@ -126,8 +126,8 @@ def _lines(folder: Path, names: Iterable[str], rounds: int) -> Iterator[str]:
         "Seconds of creating a session and of its first run, nothing cached, each in a fresh process; least of "
         f'{rounds}, the engines in\nturns. `at once` is with `start="at once"`. `process` is what a user waits for who '
         "starts Python, imports the engine and numpy,\ncreates the session and runs it. `processor` is the processor "
-        "time of creation and first run in that process, `whole` that of all\nits life with LLVM's processes. The bar is "
-        f"{MOST:g} times onnxruntime's creation and first run, and {MOST_SECONDS} s for `one_node`.\n"
+        "time of creation and first run in that process, `whole` that of all\nits life with LLVM's processes. "
+        f"The bar is {MOST:g} times onnxruntime's creation and first run, and {MOST_SECONDS} s for `one_node`.\n"
     )
     yield (
         "| model | ingot | onnxruntime | ratio | at once | process | onnxruntime | processor | onnxruntime | whole "
