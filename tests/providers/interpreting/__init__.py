@@ -44,7 +44,7 @@ class Interpreting:
         self.ran: list[str] = []
         self.memory = OwnMemory()
 
-    def warm_up(self) -> None:
+    def warm_up(self, nodes: int = 0) -> None:
         """There is nothing to start."""
 
     def refuses(
