@@ -18,6 +18,7 @@ from ingot.builder import Float32, Var, build, op
 from ingot.cli.first_difference import quantisation_ties
 from ingot.cli.main import main
 from ingot.compat.finder import SHADOW
+from ingot.ir.text import parse_model
 from ingot.tools.bench.engines import prepared
 
 
@@ -53,6 +54,15 @@ def test_two_engines_agree_on_a_model(files: tuple[Path, Path]) -> None:
     pytest.importorskip("onnxruntime")
     for other in ("reference", "onnxruntime"):
         assert run(files[0], "--engine", "cpu", "--engine", other, "--shape", "n=3").exit_code == 0
+
+
+def test_two_engines_agree_on_a_model_that_sessions_repair(tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    text = """<ir_version: 8, opset_import: ["" : 17]> g (float[1, 64] x) => (float[a, b, c, d] y)
+    <int64 step = {8}, int64 length = {16}> { y = STFT (x, step, , length) }"""
+    ingot.save(parse_model(text), tmp_path / "untidy.onnx")  # a signal without its last axis
+    result = run(tmp_path / "untidy.onnx", "--engine", "cpu", "--engine", "onnxruntime")
+    assert result.exit_code == 0, result.output
 
 
 def test_one_model_needs_two_engines(files: tuple[Path, Path]) -> None:
