@@ -66,7 +66,10 @@ class NotRun(Exception):
 
 def measure(path: Path) -> Result:
     """Both engines on a model in a file, on a copy without noise if it has any; NotRun if onnxruntime has no result."""
-    model = ingot.load(path)
+    try:
+        model = ingot.load(path)
+    except ingot.IngotError:
+        return _measured(path)  # which says what ingot has against it, if onnxruntime runs it
     if not silenced(model):
         return _measured(path)
     with TemporaryDirectory(prefix="found-") as folder:
