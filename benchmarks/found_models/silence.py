@@ -26,6 +26,8 @@ def silenced(model: Model) -> bool:
             constants: Var = op.ConstantOfShape(_sizes(node), value=np.array([_element(node)], np.float32))
             quiet = op.Cast(constants, to=node["dtype"]) if "dtype" in node else constants
         node.output.replace_uses(quiet.value)
+        assert node.graph is not None
+        node.graph.remove(node)
     return bool(noise)
 
 
