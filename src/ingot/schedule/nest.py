@@ -12,7 +12,7 @@ from ingot.schedule.blocked_sums import in_blocks
 from ingot.schedule.columns import in_columns
 from ingot.schedule.interleave import interleaved
 from ingot.schedule.interleave_chains import interleave_chains
-from ingot.schedule.jam import jam_of
+from ingot.schedule.jam import jam_of, shared_innermost
 from ingot.schedule.loads_inside import loads_inside
 from ingot.schedule.narrow_positions import narrow_positions
 from ingot.schedule.repeat import repeated
@@ -60,9 +60,10 @@ def schedule_nest(nest: Nest, target: Target) -> tuple[Statement, ...]:
 
 def _across(nest: Nest, across: Var, target: Target) -> tuple[Statement, ...]:
     """The loops of a nest whose rows are vectorised, those beside them jammed where they read the same."""
-    body = tuple(statement for stage in nest.stages for statement in _serial(stage))
     rows = [row for row in nest.rows if row is not across]
     split = jam_of(nest, across, target.registers)
+    stages = nest.stages if split is None else [shared_innermost(stage, split.var) for stage in nest.stages]
+    body = tuple(statement for stage in stages for statement in _serial(stage))
     if split is None:
         is_reduced = any(stage.inner for stage in nest.stages) and not rows
         columns = in_columns(across, body, target) if is_reduced else None
