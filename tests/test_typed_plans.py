@@ -234,3 +234,30 @@ def test_types_that_a_run_of_drafts_shows_are_those_of_the_plan_that_follows(
         mine.run(None, of_ranks(5, True))
     assert calls(drafts) == ["If", "Relu", "Exp", "Softmax"]
     assert calls(mine._compiled) == ["If"]
+
+
+SCALARS = f"""{HEAD} g (float[4] x, bool c) => (z) <int64 zero = {{0}}> {{
+    y = If (c) <
+        then_branch = a () => (u) {{ u = Gather (x, zero) }},
+        else_branch = e () => (v) {{ v = Neg (x) }}
+    >
+    z = ReduceSum <keepdims = 0> (y)
+}}"""
+ITEMS = f"""{HEAD} g (float[4] x, float s, int64 i) => (z) {{
+    items = SequenceConstruct (x, s)
+    y = SequenceAt (items, i)
+    z = ReduceSum <keepdims = 0> (y)
+}}"""
+
+
+@pytest.mark.parametrize("text", [SCALARS, ITEMS], ids=["a branch", "an item of a sequence"])
+def test_a_scalar_that_a_call_gives_is_not_taken_for_what_it_was_before(text: str) -> None:
+    """Of a scalar, the sum is itself, and nothing computes it: its rank is all that there is to check."""
+    mine, expected = session(text), Session(ingot.parse_model(text), providers=("reference",))
+    x = np.arange(1, 5, dtype=np.float32)
+    for is_scalar in (True, True, True, True, False, False, False, True, False, True, True, False, False):
+        feeds = {"x": x, "c": np.array(is_scalar), "s": np.array(3, np.float32), "i": np.array(int(is_scalar))}
+        own = {name: value for name, value in feeds.items() if name in mine.inputs}
+        (result,), (wanted,) = mine.run(None, own), expected.run(None, own)
+        assert result.shape == wanted.shape
+        np.testing.assert_allclose(result, wanted)

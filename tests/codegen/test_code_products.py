@@ -46,8 +46,13 @@ def with_constants(text: str, constants: dict[str, Array]) -> Model:
     return model
 
 
-def packed_model(k: int, n: int, bits: int, block: int, zeros: str, seed: int = 0, level: int = 0) -> Model:
-    """MatMulNBits with random codes, scales, a bias, and zero points of a kind: none, uint8 or float."""
+def packed_model(
+    k: int, n: int, bits: int, block: int, zeros: str, seed: int = 0, level: int = 0, groups: Array | None = None
+) -> Model:
+    """MatMulNBits with random codes, scales, a bias, and zero points of a kind: none, uint8 or float.
+
+    `groups` are the blocks of columns.
+    """
     rng = np.random.default_rng(seed)
     blocks = -(-k // block)
     constants: dict[str, Array] = {
@@ -62,11 +67,15 @@ def packed_model(k: int, n: int, bits: int, block: int, zeros: str, seed: int = 
     elif zeros == "float":
         constants["p"] = (rng.random((n, blocks)) * (1 << bits)).astype(np.float32)
         point = f", float[{n}, {blocks}] p"
+    zero = "p" if point else ""
+    if groups is not None:
+        constants["g"] = groups
+        point += f", int32[{k}] g"
     sizes = f"{n}, {blocks}"
     return with_constants(
         f"""g (float[m, {k}] x, uint8[{sizes}, {block * bits // 8}] w, float[{sizes}] s, float[{n}] b{point})
         => (float[m, {n}] y) {{ y = com.microsoft.MatMulNBits <K = {k}, N = {n}, bits = {bits}, block_size = {block},
-        accuracy_level = {level}> (x, w, s, {"p" if point else ""}, , b) }}""",
+        accuracy_level = {level}> (x, w, s, {zero}, {"" if groups is None else "g"}, b) }}""",
         constants,
     )
 
@@ -105,19 +114,27 @@ def _elements(codes: Array, dtype: DType) -> Array:
     return from_codes(codes, dtype) if dtype.bits < 8 else codes.view(dtype.numpy)
 
 
-def products(session: Session) -> list[Contraction]:
-    """The nests of a session, which are products with codes."""
+def products(session: Session, count: int = 1) -> list[Contraction]:
+    """The products with codes of a session, which has so many nests."""
     assert session.compiled is not None
     assert not session.compiled.program.calls
     nests = [nest for kernel in kernels_in(session.compiled.scheduled.steps) for nest in kernel.nests]
     contractions = [nest for nest in nests if isinstance(nest, Contraction) and nest.codes is not None]
-    assert len(contractions) == len(nests) == 1
+    assert len(nests) == count
+    assert len(contractions) == 1
     return contractions
 
 
-def check(model: Model, k: int, rows: tuple[int, ...] = (1, 2, 3, 5, 7, 17), threads: int = 1, **options: Any) -> None:
+def check(
+    model: Model,
+    k: int,
+    rows: tuple[int, ...] = (1, 2, 3, 5, 7, 17),
+    threads: int = 1,
+    nests: int = 1,
+    **options: Any,
+) -> None:
     session = Session(model, threads=threads, fallback=False, **{"providers": ("cpu", "reference"), **options})
-    products(session)
+    products(session, nests)
     reference = Session(model, providers=["reference"])
     for count in rows:
         x = np.random.default_rng(count).standard_normal((count, k)).astype(np.float32)
@@ -251,3 +268,81 @@ def test_weights_that_others_read_too_are_dequantised_for_them() -> None:
     found, wanted = (Session(model, providers=own).run(None, {"x": x}) for own in PROVIDERS)
     for one, other in zip(found, wanted, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
+
+
+FLOATS = ("float4e2m1", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz")
+
+
+def float_model(kind: str, k: int, n: int, block: int, transposed: bool = False) -> Model:
+    """A product with DequantizeLinear of floats of few bits, all that are finite and not in float16's last binade."""
+    dtype = DType[kind.upper()]
+    rng = np.random.default_rng(3)
+    numbers = np.arange(1 << dtype.bits, dtype=np.uint8).view(dtype.numpy).astype(np.float32)
+    codes = rng.choice(np.flatnonzero(np.abs(numbers) < 30_000).astype(np.uint8), (n, k))
+    scale = (rng.random((n, -(-k // block))) - 0.5).astype(np.float32)
+    constants = {"w": _elements(codes if transposed else codes.T, dtype), "s": scale if transposed else scale.T}
+    form = "y = Gemm <transB = 1> (x, d)" if transposed else "y = MatMul (x, d)"
+    declared = f"{kind}{list(constants['w'].shape)} w, float{list(constants['s'].shape)} s"
+    body = f"d = DequantizeLinear <axis = {int(transposed)}, block_size = {block}> (w, s) {form}"
+    return with_constants(f"g (float[m, {k}] x, {declared}) => (float[m, {n}] y) {{ {body} }}", constants)
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("kind", FLOATS)
+@pytest.mark.parametrize(("k", "n", "block"), [(72, 40, 16), (33, 7, 40)])
+def test_floats_of_few_bits_are_multiplied_as_codes(kind: str, k: int, n: int, block: int, transposed: bool) -> None:
+    check(float_model(kind, k, n, block, transposed), k, (1, 3, 9))
+
+
+@pytest.mark.parametrize("kind", FLOATS)
+@pytest.mark.parametrize("name", HERE)
+def test_floats_of_few_bits_on_other_processors(kind: str, name: str) -> None:
+    check(float_model(kind, 72, 40, 16), 72, (1, 9), providers=(Cpu(named(name)), "reference"))
+
+
+def test_floats_of_few_bits_that_are_no_numbers_are_read_as_floats() -> None:
+    model = float_model("float8e4m3fn", 32, 8, 32)
+    codes = np.full((32, 8), 0x38, np.uint8)
+    codes[3, 5] = 0x7F
+    model.graph.initializers["w"].constant = Tensor(_elements(codes, DType.FLOAT8E4M3FN))
+    session = Session(model, providers=("cpu", "reference"), fallback=False)
+    y = session.run(None, {"x": np.ones((2, 32), np.float32)})[0]
+    assert np.isnan(y[:, 5]).all()
+    assert np.isfinite(np.delete(y, 5, 1)).all()
+
+
+@pytest.mark.parametrize("quant_type", [0, 1])
+@pytest.mark.parametrize(("k", "n", "block"), [(96, 40, 32), (64, 7, 64), (100, 9, 20)])
+def test_levels_of_four_bits_are_multiplied_as_codes(quant_type: int, k: int, n: int, block: int) -> None:
+    rng = np.random.default_rng(k)
+    constants: dict[str, Array] = {
+        "w": rng.integers(0, 256, n * k // 2).astype(np.uint8),
+        "s": (rng.random(n * k // block) + 0.1).astype(np.float32),
+    }
+    model = with_constants(
+        f"""g (float[m, {k}] x, uint8[{n * k // 2}] w, float[{n * k // block}] s) => (float[m, {n}] y) {{
+        y = com.microsoft.MatMulBnb4 <K = {k}, N = {n}, block_size = {block}, quant_type = {quant_type}> (x, w, s)
+        }}""",
+        constants,
+    )
+    if block % 8:  # blocks that do not end with a word stay floats
+        assert Session(model, providers=PROVIDERS[0], fallback=False).compiled is not None
+        return
+    check(model, k, (1, 3, 9))
+
+
+@pytest.mark.parametrize("zeros", ["none", "uint8", "float"])
+@pytest.mark.parametrize(("k", "block"), [(96, 32), (72, 16)])
+@pytest.mark.parametrize("order", ["as it is", "shuffled", "uneven"])
+def test_blocks_by_index_are_multiplied_as_codes(zeros: str, k: int, block: int, order: str) -> None:
+    groups = np.arange(k, dtype=np.int32) // block
+    if order == "shuffled":
+        groups = np.random.default_rng(5).permutation(groups)
+    elif order == "uneven":
+        groups[0] = 1
+    model = packed_model(k, 24, 4, block, zeros, groups=groups)
+    if order != "uneven":
+        check(model, k, (1, 3, 9), nests=1 if order == "as it is" else 2)
+    one, other = (Session(model, providers=own) for own in PROVIDERS)
+    x = np.random.default_rng(0).standard_normal((3, k)).astype(np.float32)
+    np.testing.assert_allclose(one.run(None, {"x": x})[0], other.run(None, {"x": x})[0], rtol=1e-4, atol=1e-4)

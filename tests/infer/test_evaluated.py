@@ -52,3 +52,13 @@ def test_a_convolution_after_padding_computed_in_floats_runs(provider: str) -> N
     np.testing.assert_allclose(session(x, w), np.einsum("bcijhw,ochw->boij", windows, w), rtol=1e-5, atol=1e-5)
     if session.compiled is not None:
         assert not session.compiled.program.calls
+
+
+def test_large_numbers_without_a_sign_stay_what_they_are() -> None:
+    text = """g () => (y) <int64[2, 2] w = {-7, 3, 1, 2}, uint64[1, 2] v = {1, 2}> {
+        c = Cast <to = 13> (w)
+        d = Concat <axis = 0> (v, c)
+        y = ReduceMax <keepdims = 0> (d)
+    }"""
+    model = ingot.parse_model(HEAD + text)
+    assert infer(model)[model.graph.outputs[0]].integers == [2**64 - 7]

@@ -10,8 +10,10 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from ingot.dims import Expr, symbol
 from ingot.loops import ir
+from ingot.prim import code_meaning
 
-CLASSES = [kind for kind in vars(ir).values() if is_dataclass(kind) and kind.__module__ == ir.__name__]
+MODULES = (ir.__name__, code_meaning.__name__)
+CLASSES = [kind for kind in vars(ir).values() if is_dataclass(kind) and kind.__module__ in MODULES]
 
 
 def sample(kind: type) -> Any:

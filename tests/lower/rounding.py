@@ -40,6 +40,7 @@ _GROWING = {
     "Add", "Sub", "Mul", "MatMul", "Gemm", "Einsum", "Conv", "ReduceSum", "ReduceMean", "ReduceProd", "ReduceL1",
     "ReduceL2", "ReduceSumSquare", "CumSum", "AveragePool", "GlobalAveragePool", "LeakyRelu", "Sum", "Mean", "Pow",
 }  # fmt: skip
+_MULTIPLYING = {"Mul", "MatMul", "Gemm", "Einsum", "Conv"}
 _NOT_FAR = {"Max", "Min", "Clip", "Relu", "Abs", "Neg", "ReduceMin", "ThresholdedRelu"}
 _SLOPES = {
     "Sigmoid": 0.25, "Tanh": 1, "Erf": 1.13, "Softplus": 1, "Softsign": 1, "Gelu": 1.13, "Elu": 1, "Selu": 1.76,
@@ -133,7 +134,7 @@ class _Node:
                 rest = sum(finite.values())
             else:
                 (rest,) = self._of(finite)
-            return rest < np.sqrt(_largest(self.outputs[0].dtype))
+            return (rest < np.sqrt(_largest(self.outputs[0].dtype))) & ~self._meets_a_doubtful_zero(op)
         given = [(self.x[value], self.e[value]) for value in self.inputs if _floating(self.kept[value].dtype)]
         if op in _ALONG:
             axes = _along(self)
@@ -147,6 +148,28 @@ class _Node:
             given = [given[0], *((x.reshape(-1, *ones), e.reshape(-1, *ones)) for x, e in given[1:])]
         odd = np.any([np.broadcast_to(~np.isfinite(x), self.y.shape) for x, _ in given], axis=0)
         return odd & np.all([np.broadcast_to(e == 0, self.y.shape) for _, e in given], axis=0)
+
+    def _meets_a_doubtful_zero(self, op: str) -> Any:
+        """Where an infinity is multiplied by what may be zero or not: a weight that is too small for 16 bits, say.
+
+        Instructions that multiply bfloat16 take subnormals for zero.
+        """
+        if op not in _MULTIPLYING:
+            return False
+        flushed = {value: _flushed(self.kept[value].dtype) for value in self.x}
+        may_be_zero = {
+            value: (np.abs(x) <= self.e[value]) & (self.e[value] > 0) | (np.abs(x) < flushed[value]) & (x != 0)
+            for value, x in self.x.items()
+        }
+        doubtful = {value: each.astype(np.float64) for value, each in may_be_zero.items()}
+        infinite = {value: np.isinf(x).astype(np.float64) for value, x in self.x.items()}
+        factors, added = self.inputs[:2], {value: np.zeros(x.shape) for value, x in self.x.items()}
+        meets: Any = False
+        for value in factors:
+            numbers = {other: (doubtful if other is value else infinite)[other] for other in factors}
+            (both,) = self._of({**added, **numbers})
+            meets = meets | (both > 0)
+        return meets
 
     def _rule(self, op: str) -> Callable[[_Node], Floats]:
         if op in _GROWING or op in _SCATTERS:
@@ -382,6 +405,11 @@ _PRECISION = {DType.FLOAT16: (10, -24, 65504.0), DType.BFLOAT16: (7, -133, 3.38e
 
 def _eps(dtype: np.dtype[Any]) -> float:
     return float(2.0 ** -_PRECISION.get(DType.of(dtype), (52, -1074, 1.79e308))[0])
+
+
+def _flushed(dtype: np.dtype[Any]) -> float:
+    """The size below which a number may be taken for zero in a product."""
+    return 2.0**-126 if dtype.name == "bfloat16" else 0.0
 
 
 def _least(dtype: np.dtype[Any]) -> float:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ingot.passes.branches import settle_branches
-from passes.written import applied
+from ingot.ir.graph import Graph
+from ingot.passes.branches import exchange_branches, settle_branches
+from passes.written import applied, parsed
 
 TEXT = """g (float[2] x{input}) => (float[2] y) <{held}> {{
     a = Exp (x)
@@ -32,3 +33,19 @@ def test_a_branch_that_returns_what_it_captures_is_that_value() -> None:
         y = Neg (b)
     }"""
     assert applied(settle_branches, text) == (1, ["a = Exp(x)", "k_1 = Identity(a)", "y = Neg(k_1)"])
+
+
+def test_branches_of_a_negated_condition_are_exchanged() -> None:
+    text = """g (float[2] x, bool c) => (float[2] y) {
+        no = Not (c)
+        y = If (no) <then_branch = t () => (float[2] b) { b = Neg (x) },
+                     else_branch = e () => (float[2] d) { d = Exp (x) }>
+    }"""
+    model = parsed(text)
+    assert applied(exchange_branches, model)[0] == 1
+    node = next(node for node in model.graph if node.applies("If"))
+    assert node.inputs[0] is model.graph.inputs[1]
+    branch = node["then_branch"]
+    assert isinstance(branch, Graph)
+    assert [inner.op_type for inner in branch] == ["Exp"]
+    assert applied(exchange_branches, model)[0] == 0

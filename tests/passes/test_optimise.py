@@ -223,7 +223,12 @@ def test_a_session_runs_a_part_of_the_pipeline_in_its_order() -> None:
         names = [entry.name for entry in PIPELINE]
         own = list(session_passes(level))
         assert own == sorted(own, key=names.index)
-    assert list(session_passes(1)) == ["evaluate shape arithmetic", "fold constants", "remove what that left"]
+    assert list(session_passes(1)) == [
+        "evaluate shape arithmetic",
+        "fold constants",
+        "exchange branches",
+        "remove what that left",
+    ]
 
 
 def test_a_session_refuses_levels_that_there_are_not() -> None:

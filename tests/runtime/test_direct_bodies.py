@@ -34,6 +34,11 @@ NESTED = """g (int64 m, float[n] x) => (seq(float[?]) y) <bool yes = {1}, int64 
 MAPPED = """g (seq(float[?]) s, float[1] x) => (seq(float[?]) y, seq(int64[?]) z) {
     y, z = SequenceMap (s, x) <body = b (float[k] e, float[1] f) => (float[k] g, int64[1] h) {
         g = Add (e, f) h = Shape (e) }> }"""
+COLLECTED = """g (int64 m, float[1] y, float[n] x) => (float[1] z, float[?, ?] rows)
+    <bool yes = {1}, int64[1] zero = {0}, int64 one = {1}> {
+    z, rows = Loop (m, yes, y) <body = b (int64 i, bool c, float[1] y_in) => (bool d, float[1] y_out, float[n] row) {
+        d = Identity (c) j = Add (i, one) a = Unsqueeze (i, zero) e = Unsqueeze (j, zero) p = Slice (x, a, e)
+        y_out = Add (y_in, p) row = Neg (x) }> }"""
 WORDS = """g (bool c, string[n] x) => (y) {
     y = If (c) <then_branch = t () => (string[n] a) { a = StringConcat (x, x) },
                 else_branch = e () => (string[n] b) { b = Identity (x) }> }"""
@@ -64,6 +69,10 @@ CASES: dict[str, tuple[str, list[dict[str, Any]]]] = {
     "sliced": (SLICED, [{"m": np.array(m), "x": floats(n)} for m in (1, 4) for n in (2, 6)]),
     "nested": (NESTED, [{"m": np.array(m), "x": floats(n)} for m in (2, 3, 4) for n in (2, 3)]),
     "mapped": (MAPPED, [{"s": [floats(n) for n in sizes], "x": floats(1)} for sizes in ((), (2,), (3, 1, 3))]),
+    "collected": (
+        COLLECTED,
+        [{"m": np.array(m), "y": floats(1), "x": floats(n)} for m in (0, 3) for n in (3, 4)],
+    ),
     "words": (WORDS, [{"c": np.array(c), "x": np.array(["a", "bc"], object)} for c in (True, False)]),
 }
 
@@ -140,6 +149,18 @@ def test_runs_that_fail_too_often_are_made_in_full() -> None:
             session.run(None, {"m": np.array(5), "x": floats(2)})
     assert fast(session, {"m": np.array(4), "x": floats(2)}) is None
     assert session.run(None, {"m": np.array(4), "x": floats(2)})[0] == []
+
+
+def test_a_run_that_fails_now_and_then_leaves_the_others_on_the_fast_path() -> None:
+    text = "g (seq(float[?]) s, int64 at) => (float[?] y) { y = SequenceAt (s, at) }"
+    session = opened(text, threads=1)
+    sequence = [floats(2), floats(3)]
+    for _ in range(40):
+        for _ in range(6):
+            assert session.run(None, {"s": sequence, "at": np.array(1)})[0].tolist() == [1, 2, 3]
+        with pytest.raises(ingot.IngotError):
+            session.run(None, {"s": sequence, "at": np.array(5)})
+    assert fast(session, {"s": sequence, "at": np.array(1)}) is not None
 
 
 def test_a_body_that_draws_random_numbers_is_run_in_full() -> None:

@@ -13,8 +13,8 @@ import pytest
 
 import ingot
 from ingot.dtypes import Array
-from ingot.runtime import native_run
-from ingot.runtime.call_chain import CallChain
+from ingot.runtime import native_run, ready_plan
+from ingot.runtime.call_chain import Chain, call_chain
 from ingot.runtime.frame import Frame
 from ingot.runtime.native_run import NativeRun, Output, Result, input_like
 from ingot.runtime.ready_plan import ReadyPlan
@@ -67,7 +67,19 @@ def staged(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         monkeypatch.setattr(kind, name, counted)
 
     count(ReadyPlan, "_guarded")
-    count(CallChain, "run")
+    calls_of = call_chain
+
+    def counted_calls(*arguments: Any) -> Chain | None:
+        chain = calls_of(*arguments)
+
+        def counted(*given: Any) -> Any:
+            runs.append(1)
+            assert chain is not None
+            return chain(*given)
+
+        return None if chain is None else counted
+
+    monkeypatch.setattr(ready_plan, "call_chain", counted_calls)
     return runs
 
 
@@ -412,3 +424,25 @@ def test_a_run_of_other_sizes_in_between_leaves_nothing_to_native_runs() -> None
         shares = np.exp(x - x.max(1, keepdims=True))
         expected = (shares / shares.sum(1, keepdims=True)).T @ x
         np.testing.assert_allclose(session.run(None, {"x": x})[0], expected, rtol=1e-3, atol=1e-5)
+
+
+def test_random_numbers_are_drawn_natively_and_follow_the_seed(staged: list[int]) -> None:
+    text = """g (float[n] x) => (float[n] y, float[n] z) {
+        a = RandomUniformLike (x)  b = RandomNormalLike (x)  y = Add (a, b)  z = RandomUniformLike (x) }"""
+    session, exact = opened(text), opened(text, providers=("reference",))
+    feeds = {"x": floats(5)}
+    for seed in (3, 3, 3, 4, 3, 5, 5):
+        for one, other in zip(session.run(None, feeds, seed=seed), exact.run(None, feeds, seed=seed), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-5)
+    assert not staged
+    assert native(session, feeds)
+
+
+def test_keys_after_a_call_count_on_from_those_before_it() -> None:
+    text = """g (float[n] x, string[n] s) => (float[n] y, float[n] z) {
+        y = RandomUniformLike (x)  c = Cast <to = 1> (s)  d = RandomUniformLike (c)  z = Add (d, c) }"""
+    session, exact = opened(text), opened(text, providers=("reference",))
+    feeds = {"x": floats(2), "s": np.array(["1", "2"], object)}
+    for seed in (1, 1, 1, 2, 1):
+        for one, other in zip(session.run(None, feeds, seed=seed), exact.run(None, feeds, seed=seed), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-6)

@@ -25,4 +25,5 @@ def code_blocks(matrix: Coded) -> CodeBlocks:
     zeros = DType.of(matrix.zero.dtype) if isinstance(matrix.zero, np.ndarray) else None
     zero = 0 if isinstance(matrix.zero, np.ndarray) else matrix.zero
     block = 0 if matrix.block == depth else matrix.block
-    return CodeBlocks(matrix.bits, block, zeros, zero, depth % (32 // matrix.bits) != 0, matrix.rounded)
+    rest = depth % (32 // matrix.bits) != 0
+    return CodeBlocks(matrix.bits, block, zeros, zero, rest, matrix.rounded, meaning=matrix.meaning)

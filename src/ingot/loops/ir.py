@@ -10,6 +10,7 @@ from typing import TypeAlias
 from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.dtypes import DType
+from ingot.prim.code_meaning import HalfBits, Levels
 from ingot.prim.guard import Guards
 from ingot.prim.tensor import HostStep
 
@@ -247,7 +248,8 @@ class CodeBlocks:
 
     For each block of `block` rows, or for all rows if that is 0, a panel has the scales of its columns as FLOAT32,
     their zeros as `zeros`, unless there is one `zero` for all, and rows of words of 32 bits, a word for each column,
-    with the codes of as many rows of `k` as it holds, the first in its lowest bits.
+    with the codes of as many rows of `k` as it holds, the first in its lowest bits. Codes with a `meaning` stand for
+    other numbers than themselves.
     """
 
     bits: int
@@ -260,6 +262,7 @@ class CodeBlocks:
     """Whether the left operand may be rounded to bytes, scaled for each of its blocks."""
     dot: ByteDot | None = None
     """How bytes are multiplied, where it is: codes times the left operand, which has signs."""
+    meaning: Levels | HalfBits | None = None
 
     @property
     def each(self) -> int:

@@ -87,10 +87,10 @@ def affordable(sizes: Iterable[int], dtype: npt.DTypeLike) -> tuple[int, ...]:
     if len(shape) > _MOST_AXES:
         raise UnsupportedError(f"a result of {len(shape)} axes: the most are {_MOST_AXES}")
     width = np.dtype(dtype).itemsize
-    count = prod(shape) * width
-    if count > most_bytes():
-        raise oversized(f"a result of shape {list(shape)} takes {count:,} bytes, the most are {most_bytes():,}", count)
-    if prod(filter(None, shape)) * width > _MOST_STRIDE:
+    count, most = prod(shape) * width, most_bytes()
+    if count > most:
+        raise oversized(f"a result of shape {list(shape)} takes {count:,} bytes, the most are {most:,}", count)
+    if (not count or count > _MOST_STRIDE) and prod(filter(None, shape)) * width > _MOST_STRIDE:
         raise InputError(f"a result of shape {list(shape)} is out of all proportion, though empty")
     return shape
 

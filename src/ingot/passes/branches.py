@@ -1,8 +1,9 @@
-"""Branches taken for certain: an If whose condition is a constant is one of its branches."""
+"""Branches: an If whose condition is a constant is one of them; where it is a Not, they are exchanged."""
 
 from __future__ import annotations
 
 from ingot.infer.driver import Facts
+from ingot.ir.attribute import Attribute
 from ingot.ir.graph import Graph
 from ingot.ir.model import Model, nested_graphs
 from ingot.ir.node import Node
@@ -24,6 +25,27 @@ def settle_branches(model: Model, facts: Facts) -> int:
                 put_in_place(branch, node, graph)
                 settled += 1
     return settled
+
+
+def exchange_branches(model: Model, facts: Facts) -> int:  # noqa: ARG001
+    """Ask each If whose condition is a Not for what that negates, with its branches exchanged; how many.
+
+    The condition may be what the reference computes, as that an optional has an element: then nothing is between.
+    """
+    exchanged = 0
+    for graph in nested_graphs(model.graph):
+        for node in graph:
+            condition = node.inputs[0] if node.applies("If") else None
+            if condition is None or condition.producer is None or not condition.producer.applies("Not"):
+                continue
+            node.replace_input(0, condition.producer.inputs[0])
+            then_branch, else_branch = node["then_branch"], node["else_branch"]
+            del node.attributes["then_branch"]
+            del node.attributes["else_branch"]
+            node.attributes["then_branch"] = Attribute("then_branch", else_branch)
+            node.attributes["else_branch"] = Attribute("else_branch", then_branch)
+            exchanged += 1
+    return exchanged
 
 
 def put_in_place(branch: Graph, node: Node, graph: Graph) -> None:

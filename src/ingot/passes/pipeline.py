@@ -80,6 +80,7 @@ PIPELINE = (
     Entry("evaluate shape arithmetic", known_integers, 1, session=1),
     Entry("fold constants", fold, 1, session=1, needs_catalog=True, in_session=partial(fold, constant_nodes=False)),
     Entry("settle branches", _in("branches.settle_branches"), 1),
+    Entry("exchange branches", _in("branches.exchange_branches"), 1, session=1, concerns=("If",)),
     Entry("share common subexpressions", _in("cse.share"), 1, needs_catalog=True),
     Entry("unstack transposes", _in("batched_transpose.unstack_transposes"), 1),
     Entry("cancel transposes", _in("transpose.cancel_transposes"), 1),

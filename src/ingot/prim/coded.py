@@ -6,6 +6,7 @@ import numpy as np
 
 from ingot.dataclass import dataclass
 from ingot.dtypes import Array, DType
+from ingot.prim.code_meaning import HalfBits, Levels
 from ingot.prim.tensor import AssumeShape, Permute, Tensor, View
 
 BITS = (2, 4, 8)
@@ -19,7 +20,7 @@ class Coded(Tensor):
     Codes are unsigned numbers of `bits` bits: elements of `codes` plus `offset`, one in a byte, or those of its bytes,
     the lowest bits first, if they are `packed`. Scales are FLOAT32, [rows, blocks], and finite. Zeros are as many
     floats, or whole numbers from 0 to 255, or one whole number for all. Blocks have `block` elements, the last one
-    perhaps fewer.
+    perhaps fewer. Codes with a `meaning` stand for other numbers, and have a zero of 0.
     """
 
     codes: Array
@@ -31,6 +32,7 @@ class Coded(Tensor):
     block: int
     rounded: bool = False
     """Whether what it is multiplied by may be rounded to 8 bits, scaled for each block."""
+    meaning: Levels | HalfBits | None = None
 
     def _can_be_folded(self) -> bool:
         return True
@@ -80,7 +82,8 @@ class Coded(Tensor):
         codes = ((words[..., None] >> shifts) & np.uint32((1 << self.bits) - 1)).reshape(rows, -1)[:, :depth]
         block = np.arange(depth) // self.block
         zero = self.zero.astype(np.float32)[:, block] if isinstance(self.zero, np.ndarray) else np.float32(self.zero)
-        return np.asarray((codes.astype(np.float32) - zero) * self.scale[:, block], np.float32)
+        numbers = codes.astype(np.float32) if self.meaning is None else self.meaning.numbers()[codes]
+        return np.asarray((numbers - zero) * self.scale[:, block], np.float32)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -101,6 +104,7 @@ def coded(
     packed: bool,
     offset: int = 0,
     rounded: bool = False,
+    meaning: Levels | HalfBits | None = None,
 ) -> Coded | None:
     """A matrix in codes, with as many in a row as `k`; None where no kernel multiplies by such ones.
 
@@ -117,8 +121,10 @@ def coded(
         return None
     if isinstance(zero, np.ndarray) and not np.isfinite(zero).all():
         return None
+    if meaning is not None and (isinstance(zero, np.ndarray) or zero or rounded):
+        return None
     steps = np.ascontiguousarray(scale, np.float32)
-    return Coded(DType.FLOAT32, (rows, k), codes, bits, packed, offset, steps, zero, min(block, k), rounded)
+    return Coded(DType.FLOAT32, (rows, k), codes, bits, packed, offset, steps, zero, min(block, k), rounded, meaning)
 
 
 def coded_operand(operand: Tensor, labels: str, others: str, result: str) -> Tensor:
@@ -141,7 +147,17 @@ def _turned(matrix: Coded) -> Coded | None:
         return None
     scale = np.full((matrix.codes.shape[1], 1), matrix.scale.flat[0], np.float32)
     rows = len(matrix.codes)
-    return coded(matrix.codes.T, matrix.bits, scale, matrix.zero, rows, rows, packed=False, offset=matrix.offset)
+    return coded(
+        matrix.codes.T,
+        matrix.bits,
+        scale,
+        matrix.zero,
+        rows,
+        rows,
+        packed=False,
+        offset=matrix.offset,
+        meaning=matrix.meaning,
+    )
 
 
 def is_coded(operand: Tensor) -> bool:

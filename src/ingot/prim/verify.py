@@ -218,6 +218,10 @@ def _coded(tensor: Coded) -> Iterator[str]:
     yield from _same("sizes of scales", blocks, tensor.scale.shape)
     if not isinstance(tensor.zero, int):
         yield from _same("sizes of zeros", blocks, tensor.zero.shape)
+    if tensor.meaning is not None:
+        yield from _same("numbers of codes", 1 << tensor.bits, len(tensor.meaning.numbers()))
+        if not isinstance(tensor.zero, int) or tensor.zero:
+            yield "zeros of codes that stand for other numbers"
 
 
 def _view(tensor: View) -> Iterator[str]:

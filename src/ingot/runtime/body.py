@@ -68,7 +68,8 @@ class PreparedCall:
         while self.inputs and node.inputs[self.inputs - 1] is None:
             self.inputs -= 1
         self.wanted = tuple(bool(value.name) for value in node.outputs)
-        places = {value: place for place, value in enumerate(self.reads) if value is not None}
+        self.places = places = {value: place for place, value in enumerate(self.reads) if value is not None}
+        """Where the arguments of the call have the values that it reads."""
         self.captured: dict[Graph, list[int]] = {}
         """Where the arguments of the call have what each body captures."""
         for graph, runner in self.bodies.items():
@@ -95,8 +96,9 @@ class PreparedCall:
             once = runner.invariant
             if once is not None and once.path is None:
                 return None
-            captured = tuple(self.captured[graph])
-            bodies[graph] = DirectBody(runner.path, None if once is None else once.path, captured, runner.body.nodes)
+            captured, invariant = tuple(self.captured[graph]), None if once is None else once.path
+            around = tuple((value, self.places[value]) for value in dict.fromkeys(captures(graph)))
+            bodies[graph] = DirectBody(runner.path, invariant, captured, runner.body.nodes, around)
         return direct_bodies(self.node, bodies, self.inputs, self.wanted, evaluation)
 
 

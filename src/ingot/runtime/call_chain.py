@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from ingot.dataclass import dataclass
 from ingot.dtypes import Array
 from ingot.errors import IngotError
 from ingot.ops.limit import ALLOWED
 from ingot.prim.tensor import Call
 from ingot.runtime import float_errors
+from ingot.runtime.chain_source import CallLine, ChainText, chain_code
 from ingot.runtime.direct_calls import DirectCall, DirectRun, Ending, NotFast, direct_run
 from ingot.runtime.interrupt import Interrupted
 from ingot.runtime.results import owned
@@ -24,86 +26,80 @@ _STRING_BYTES = 128
 """More bytes than a string takes besides its characters, which take at most four each."""
 
 
-class CallChain:
-    """The calls of stages, ready to be made."""
+Chain: TypeAlias = Callable[[Any, Sequence[Any], int, Ending], list[Any] | Literal[False] | None]
+"""The calls, ready to be made: the outputs for inputs and the results of kernels; None if the run failed.
 
-    def __init__(self, stages: Sequence[Stage], runner: PlanRunner, most_bytes: int, is_body: bool) -> None:
-        """A run may take `most_bytes`. Of a body, results may be inputs, constants, or views of them."""
-        calls = [(stage.call, stage) for stage in stages if stage.call is not None]
-        placed = [tuple((entry.number, index) for entry, index in stage.results) for _, stage in calls]
-        self._calls = tuple(
-            (call, stage.arguments, (*stage.passed_on, *own)) for (call, stage), own in zip(calls, placed, strict=True)
-        )
-        self._has_functions = any(not call.is_lookup for call, _ in calls)
-        self._has_bodies = any(call.has_bodies for call, _ in calls)
-        self._inputs = len(runner.entries)
-        self._outputs = tuple(runner.outputs)
-        self._most_bytes = most_bytes
-        self._most_nodes = runner.plan.most_trips
-        self.constants = (*runner.constants, None)
-        """The values after the inputs, as far as they are known, and at the end that of omitted arguments."""
-        fresh = [number for call, _, results in self._calls if call.is_fresh for number, _ in results]
-        is_own = len(set(self._outputs)) == len(self._outputs) and set(self._outputs) <= set(fresh)
-        self._is_own = is_body or is_own
-        """Whether outputs are the caller's own as they are, or need not be."""
-
-    def run(self, values: list[Any], held: int, ending: Ending) -> list[Any] | None:
-        """The outputs, where `held` bytes are allocated; None if the run failed.
-
-        `values` are those of all numbers, as far as they are known. Interrupted where it has to end.
-        """
-        run = direct_run(ending, self._most_nodes, self._most_bytes) if self._has_bodies else None
-        allowed = before = None
-        if self._has_functions and type(ending) is not DirectRun:
-            allowed, before = ALLOWED.set(self._most_bytes), float_errors.ignore()
-        inputs = None if self._is_own else values[: self._inputs]
-        try:
-            for call, arguments, passed_on in self._calls:
-                if ending is not None:
-                    ending.check()
-                operands = [values[number] for number in arguments]
-                result = call.function(run, *operands) if call.has_bodies else call.function(*operands)
-                if call.several and isinstance(result, tuple | list):
-                    for number, index in passed_on:
-                        values[number] = result[index]
-                    held += sum([bytes_of(each, call) for each in result])
-                else:
-                    values[passed_on[0][0]] = result
-                    held += bytes_of(result, call)
-        except Interrupted:
-            raise
-        except (NotFast, IndexError, IngotError, MemoryError, RecursionError):
-            return None
-        finally:
-            if allowed is not None and before is not None:
-                float_errors.restore(before)
-                ALLOWED.reset(allowed)
-        if held > self._most_bytes:
-            return None
-        results = [values[number] for number in self._outputs]
-        return results if inputs is None else owned(results, inputs)
+False if a result has not the type that was assumed: what follows from it may have been left out. Inputs are a
+dictionary by name, or all in order. So many bytes are held, and `ending` may end the run: Interrupted.
+"""
 
 
 def call_chain(
-    every: Sequence[Stage], start: int, runner: PlanRunner, most_bytes: int, is_body: bool
-) -> CallChain | None:
-    """The calls from a stage on, whose kernels have run; None if anything but calls is among the rest.
+    rest: Sequence[Stage], runner: PlanRunner, returned: Sequence[int], most_bytes: int, is_body: bool
+) -> Chain | None:
+    """The calls of the last stages, after kernels whose results have these numbers; None if not all are calls.
 
-    No kernel reads the results of any, so that nothing depends on their sizes.
+    No kernel reads the results of any, so that nothing depends on their sizes. A run may take `most_bytes`. Inputs are
+    given by name.
     """
-    rest = every[start:]
-    if any(stage.call is None for stage in rest):
+    if any(stage.call is None for stage in rest) or any(stage.has_steps for stage in rest[1:]):
         return None
-    return None if any(stage.has_steps for stage in rest[1:]) else CallChain(rest, runner, most_bytes, is_body)
+    return _chain(rest, runner, returned, most_bytes, _Kind(is_body, by_name=True))
 
 
-def whole_chain(runner: PlanRunner, calls: Mapping[Call, DirectCall], most_bytes: int) -> CallChain | None:
-    """The calls of the plan of a body that only makes calls, whose inputs no kernel reads; else None."""
+def whole_chain(runner: PlanRunner, calls: Mapping[Call, DirectCall], most_bytes: int) -> Chain | None:
+    """The calls of the plan of a body that only makes calls, whose inputs no kernel reads; else None.
+
+    Inputs are given in order.
+    """
     if any(entry.is_placed for entry in runner.entries) or any(
         prepared.steps or prepared.results or prepared.binder.segment.guards for prepared in runner.segments
     ):
         return None
-    return call_chain(tuple(stages(runner, {}, calls)), 0, runner, most_bytes, is_body=True)
+    rest = tuple(stages(runner, {}, calls))
+    if any(stage.call is None for stage in rest):
+        return None
+    return _chain(rest, runner, (), most_bytes, _Kind(is_body=True, by_name=False))
+
+
+def _chain(stages: Sequence[Stage], runner: PlanRunner, returned: Sequence[int], most_bytes: int, kind: _Kind) -> Chain:
+    """The calls of stages, after kernels whose results have these numbers; a run may take `most_bytes`."""
+    calls = [(stage.call, stage) for stage in stages if stage.call is not None]
+    lines = tuple(
+        CallLine(
+            tuple(None if number < 0 else number for number in stage.arguments),
+            (*stage.passed_on, *((entry.number, index) for entry, index in stage.results)),
+            call.several,
+            call.has_bodies,
+            call.is_bounded,
+            tuple((entry.number, entry.numbers) for entry, _ in stage.results),
+        )
+        for call, stage in calls
+    )
+    outputs = tuple(runner.outputs)
+    fresh = {
+        number for (call, _), line in zip(calls, lines, strict=True) if call.is_fresh for number, _ in line.results
+    }
+    is_own = kind.is_body or (len(set(outputs)) == len(outputs) and set(outputs) <= fresh)
+    is_limited = not all(call.is_bounded for call, _ in calls)
+    text = ChainText(lines, len(runner.entries), outputs, tuple(returned), is_limited, is_own, kind.by_name)
+    space: dict[str, Any] = {**_SPACE, "most_bytes": most_bytes, "most_nodes": runner.plan.most_trips}
+    for place, (call, stage) in enumerate(calls):
+        space[f"f{place}"], space[f"c{place}"] = call.function, call
+        space.update((f"d{entry.number}", entry.tensor.dtype.numpy) for entry, _ in stage.results)
+    space.update((f"n{number}", name) for number, name in enumerate(runner.plan.inputs))
+    space.update((f"k{number}", array) for number, array in enumerate(runner.constants, len(runner.entries)))
+    exec(chain_code(text), space)
+    chain: Chain = space["chain"]
+    return chain
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """How a chain is called: of a body, results may be inputs, constants, or views of them."""
+
+    is_body: bool
+    by_name: bool
 
 
 def bytes_of(result: Any, call: DirectCall) -> int:
@@ -125,4 +121,20 @@ def bytes_of(result: Any, call: DirectCall) -> int:
 
 def _most_bytes(strings: Array) -> int:
     """No fewer bytes than an array of strings takes."""
-    return strings.nbytes + _STRING_BYTES * strings.size + 4 * sum(map(len, strings.reshape(-1).tolist()))
+    texts = strings.tolist() if strings.ndim == 1 else strings.reshape(-1).tolist()
+    return strings.nbytes + _STRING_BYTES * len(texts) + 4 * sum(map(len, texts))
+
+
+_SPACE = {
+    "DirectRun": DirectRun,
+    "Interrupted": Interrupted,
+    "allow": ALLOWED.set,
+    "bytes_of": bytes_of,
+    "direct_run": direct_run,
+    "disallow": ALLOWED.reset,
+    "ignore": float_errors.ignore,
+    "owned": owned,
+    "refused": (NotFast, IndexError, IngotError, MemoryError, RecursionError),
+    "restore": float_errors.restore,
+}
+"""What the texts of all chains name."""

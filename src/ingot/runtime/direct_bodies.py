@@ -5,7 +5,8 @@ Limits are counted roughly, as if nothing were ever given back: where they may n
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from ingot.ops.define import Runs
     from ingot.runtime.evaluate import Evaluation
     from ingot.runtime.frame import Frame
+    from ingot.runtime.ready_plan import ReadyPlan
 
 
 _MOST_FRAMES = 16
@@ -34,13 +36,15 @@ _FEW_BYTES = 1 << 18
 class DirectBody:
     """A body on its fast path: where the arguments of its node have what it captures, and how many nodes it has.
 
-    `invariant` computes the rest of its parameters from these, once.
+    `invariant` computes the rest of its parameters from these, once. `around` are the values that its graph reads, and
+    where the arguments have them.
     """
 
     path: BodyPath
     invariant: BodyPath | None
     captured: tuple[int, ...]
     nodes: int
+    around: tuple[tuple[Value, int], ...]
 
 
 def direct_bodies(
@@ -54,13 +58,17 @@ def direct_bodies(
     if name is None:
         return None
     evaluator = evaluation.evaluators[0] if evaluation.evaluators else None
+    if evaluator is None or hasattr(evaluator, "bind"):  # which takes the definition as it is
+        evaluate: Callable[..., Any] = operator.evaluate if not attributes else partial(operator.evaluate, **attributes)
+    else:
+
+        def evaluate(*values: Any, **runtime: Any) -> Any:
+            return evaluator.compute(node, operator, values, {**attributes, **runtime})
 
     def compute(run: DirectRun, *arguments: Any) -> Any:
         runtime = _DirectRuntime(bodies, arguments, run, wanted)
         try:
-            if evaluator is None:
-                return operator.evaluate(*arguments[:inputs], **attributes, **{name: runtime})
-            return evaluator.compute(node, operator, arguments[:inputs], {**attributes, name: runtime})
+            return evaluate(*arguments[:inputs], **{name: runtime})
         finally:
             runtime.close()
 
@@ -96,8 +104,9 @@ class _DirectRuntime:
     def repeat(self, graph: Graph, first: int, most: int, conditional: bool, states: Sequence[Any]) -> Runs | None:  # noqa: ARG002
         return None
 
-    def around(self, graph: Graph) -> list[tuple[Value, tuple[int, ...]]]:  # noqa: ARG002
-        raise NotFast
+    def around(self, graph: Graph) -> list[tuple[Value, tuple[int, ...]]]:
+        pairs = [(value, self._arguments[place]) for value, place in self._bodies[graph].around]
+        return [(value, array.shape) for value, array in pairs if isinstance(array, np.ndarray)]
 
     def gradient(self, xs: Sequence[str], y: str, values: Mapping[str, Any]) -> list[Any]:  # noqa: ARG002
         raise NotFast
@@ -116,12 +125,17 @@ class _DirectRuntime:
 class _FastRun:
     """Runs of one body: the last parameters stay the same."""
 
-    __slots__ = ("_chain", "_fixed", "_frames", "_nodes", "_path", "_run", "_trip")
+    __slots__ = ("_chain", "_feeds", "_fixed", "_frames", "_names", "_nodes", "_path", "_run", "_trip")
 
     def __init__(self, path: BodyPath, fixed: Sequence[Any], run: DirectRun, nodes: int) -> None:
         self._path = path
         self._chain = path.fast_path.chain
         self._fixed = fixed
+        self._names: tuple[str, ...] = ()
+        self._feeds: dict[str, Any] = {}
+        if self._chain is None:
+            self._names = path.names[: len(path.names) - len(fixed)]
+            self._feeds.update(zip(path.names[len(self._names) :], fixed, strict=True))
         self._run = run
         self._nodes = 1 + nodes
         self._frames: list[Frame] = []
@@ -129,33 +143,42 @@ class _FastRun:
 
     def results(self, inputs: Sequence[Any]) -> list[Any]:
         """The outputs of the body; NotFast if inputs like these never ran, or limits may not hold."""
-        run = self._run
+        run, chain = self._run, self._chain
         run.proceed(self._nodes)
-        if self._chain is not None:
-            results = self._chain.run([*inputs, *self._fixed, *self._chain.constants], 0, run)
+        if chain is None:
+            results = self._in_a_frame(inputs, run)
         else:
-            results = self._in_a_frame((*inputs, *self._fixed), run)
+            results = chain((*inputs, *self._fixed), (), 0, run) or None
         if results is None:
             raise NotFast
-        size = 0
         for result in results:
             if type(result) is np.ndarray:
-                size += result.nbytes
-        run.spend(size)
+                run.bytes_left -= result.nbytes
+        if run.bytes_left < 0:
+            raise NotFast
         return results
 
-    def _in_a_frame(self, values: Sequence[Any], run: DirectRun) -> list[Any] | None:
+    def _in_a_frame(self, inputs: Sequence[Any], run: DirectRun) -> list[Any] | None:
         """The outputs by kernels: in the frame of the same trip of the run before, which is ready for such sizes."""
-        path, frames = self._path, self._frames
-        place = min(self._trip % _MOST_FRAMES, len(frames)) if path.varies else 0
+        path, frames, feeds = self._path, self._frames, self._feeds
+        for name, value in zip(self._names, inputs):  # noqa: B905  # a check would take as long
+            feeds[name] = value
+        place = self._trip % _MOST_FRAMES if path.varies else 0
         self._trip += 1
-        if place == len(frames):
+        if place >= len(frames):
+            place = len(frames)
             frames.append(path.runner.frame())
             run.attach(frames[place].state)
         frame = frames[place]
         native = frame.native
-        results = path.fast_path.run_in(frame, dict(zip(path.names, values, strict=True)), run)
-        if native is not None and frame.native is not None and frame.native is not native:
+        if native is None:
+            return path.fast_path.complete(frame, feeds, None, run)
+        returned = native(feeds)
+        if returned:  # all went as in the run before
+            active: ReadyPlan = frame.active
+            return returned if active.is_whole else active.finish(frame, feeds, returned, run)
+        results = path.fast_path.complete(frame, feeds, returned, run)
+        if frame.native is not None and frame.native is not native:
             path.varies = frame.prepared.needed <= _FEW_BYTES
         return results
 

@@ -31,8 +31,8 @@ class DirectCall:
     """Whether strings that it gives are parts of those that it is given, with no more characters than these."""
     is_fresh: bool = False
     """Whether arrays that it gives are new ones, or parts of one, contiguous and not shared with anything."""
-    is_lookup: bool = False
-    """Whether it is a lookup in a table of strings, which needs no limit and computes with no numbers."""
+    is_bounded: bool = False
+    """Whether what it gives takes no more than what it is given, times a constant, and it computes with no floats."""
     has_bodies: bool = False
     """Whether the function takes the run first, and all that its node and the bodies of it read."""
 
@@ -49,12 +49,13 @@ class NotFast(Exception):
 class DirectRun:
     """A run on the fast path that runs bodies: what is left of its limits, and who may end it."""
 
-    __slots__ = ("_bytes", "_interrupt", "_nodes")
+    __slots__ = ("_interrupt", "_nodes", "bytes_left")
 
     def __init__(self, interrupt: Interrupt | None, most_nodes: int, most_bytes: int) -> None:
         self._interrupt = interrupt
         self._nodes = most_nodes
-        self._bytes = most_bytes
+        self.bytes_left = most_bytes
+        """Bytes that it may still take."""
 
     def check(self) -> None:
         """Interrupted where the run has to end."""
@@ -67,12 +68,6 @@ class DirectRun:
             self._interrupt.check()
         self._nodes -= nodes
         if self._nodes < 0:
-            raise NotFast
-
-    def spend(self, size: int) -> None:
-        """Count bytes; NotFast if there may be too many."""
-        self._bytes -= size
-        if self._bytes < 0:
             raise NotFast
 
     def attach(self, state: Array) -> None:
@@ -126,7 +121,8 @@ def direct_call(node: Node, evaluation: Evaluation) -> DirectCall | None:
     bind = getattr(evaluator, "bind", None)  # one that takes all may have it
     if bind is not None:
         function: Callable[..., Any] = bind(operator, arguments)
-        return DirectCall(function, inputs, several, moves, _is_one_of(node, _CUTTING), _is_one_of(node, _FRESH))
+        cuts, is_fresh, is_bounded = (_is_one_of(node, names) for names in (_CUTTING, _FRESH, _BOUNDED))
+        return DirectCall(function, inputs, several, moves, cuts, is_fresh, is_bounded)
     if evaluator is None:
         return DirectCall(partial(operator.evaluate, **arguments), inputs, several, moves)
     compute = evaluator.compute
@@ -170,7 +166,50 @@ _MOVING: Mapping[str, Sequence[str]] = {
 }
 _CUTTING: Mapping[str, Sequence[str]] = {"": ("StringSplit",), "com.microsoft": ("Tokenizer",)}
 _FRESH: Mapping[str, Sequence[str]] = {
-    "": ("Expand", "Gather", "RegexFullMatch", "SplitToSequence", "StringSplit", "Tile", "Unique"),
+    "": (
+        "Cast",
+        "Equal",
+        "Expand",
+        "Gather",
+        "GatherElements",
+        "GatherND",
+        "RegexFullMatch",
+        "ScatterElements",
+        "ScatterND",
+        "SplitToSequence",
+        "StringConcat",
+        "StringSplit",
+        "Tile",
+        "Unique",
+    ),
     "ai.onnx.ml": ("LabelEncoder",),
-    "com.microsoft": ("Tokenizer",),
+    "com.microsoft": ("BifurcationDetector", "Tokenizer"),
+}
+_BOUNDED: Mapping[str, Sequence[str]] = {
+    "": (
+        "Compress",
+        "Flatten",
+        "GatherElements",
+        "Identity",
+        "Optional",
+        "OptionalGetElement",
+        "OptionalHasElement",
+        "RegexFullMatch",
+        "Reshape",
+        "ScatterElements",
+        "SequenceAt",
+        "SequenceConstruct",
+        "SequenceEmpty",
+        "SequenceErase",
+        "SequenceInsert",
+        "SequenceLength",
+        "Slice",
+        "Split",
+        "SplitToSequence",
+        "Squeeze",
+        "Transpose",
+        "Unsqueeze",
+    ),
+    "ai.onnx.ml": ("LabelEncoder",),
+    "com.microsoft": ("BifurcationDetector",),
 }

@@ -73,6 +73,11 @@ class Entry:
         return self._slot is not None
 
     @property
+    def numbers(self) -> tuple[int | None, ...]:
+        """The sizes that it has to have where these are numbers, None for others."""
+        return tuple(size if isinstance(size, int) else None for size in self._sizes)
+
+    @property
     def names(self) -> frozenset[str]:
         """The named sizes that it has."""
         return frozenset() if self._slot is None else frozenset(size for size in self._sizes if isinstance(size, str))

@@ -8,14 +8,14 @@ check, and binds.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from ingot.dtypes import DType
 from ingot.errors import IngotError
 from ingot.prim.tensor import Call, RandomKey
-from ingot.runtime.call_chain import CallChain, whole_chain
+from ingot.runtime.call_chain import Chain, whole_chain
 from ingot.runtime.direct_calls import DirectCall, Ending, direct_calls
 from ingot.runtime.feeds import strings_of
 from ingot.runtime.frame import Frame
@@ -46,17 +46,17 @@ class FastPath:
         """The types and sizes of inputs that ran, and the plan ready for them, once such inputs came again."""
         self._runner: PlanRunner | None = None
         self._calls: Mapping[Call, DirectCall] | None = None
-        self.chain: CallChain | None = None
+        self.chain: Chain | None = None
         """The whole of a body that only makes calls, for inputs of all kinds."""
         self.is_closed = False
         """Whether there never is one: a call needs more of a run than its inputs."""
         self._limit = ByteLimit(0)
         self._kinds: dict[tuple[Any, ...], None] = {}
         """The types and ranks of inputs that ran."""
-        draws = any(isinstance(segment.call, RandomKey) for segment in plan.segments)
+        self._draws = any(isinstance(segment.call, RandomKey) for segment in plan.segments)
         self._checks_all = is_body or (self._are_numbers and len(placed) == len(self._names))
         """Whether the plan itself checks every input that there is something to check of."""
-        self._can_bind = self._checks_all and not draws
+        self._can_bind = self._checks_all and not self._draws
         """Whether it runs inputs of new sizes by itself, too."""
 
     def run(self, feeds: Mapping[str, Any], interrupt: Interrupt | None = None, seed: int = 0) -> list[Any] | None:
@@ -70,7 +70,10 @@ class FastPath:
         if runner is None:
             return None
         frame = runner.frame()
-        frame.seed = seed
+        if frame.seed != seed:
+            frame.seed = seed
+            if self._draws:  # a native run has the keys of a seed
+                frame.native = frame.active = None
         if interrupt is not None:
             interrupt.attach(frame.state)
         results = None
@@ -89,7 +92,12 @@ class FastPath:
     def run_in(self, frame: Frame, feeds: Mapping[str, Any], ending: Ending) -> list[Any] | None:
         """The same in a frame, whose state the caller has to look after."""
         native = frame.native
-        returned = None if native is None else native(feeds)
+        return self.complete(frame, feeds, None if native is None else native(feeds), ending)
+
+    def complete(
+        self, frame: Frame, feeds: Mapping[str, Any], returned: list[Any] | Literal[False] | None, ending: Ending
+    ) -> list[Any] | None:
+        """The same after the native run that a frame is ready for, if there is one, returned this."""
         if returned is None:
             return self._looked_up(frame, feeds, ending)
         active: ReadyPlan = frame.active

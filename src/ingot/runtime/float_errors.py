@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from contextvars import ContextVar, Token, copy_context
+from collections.abc import Callable
+from contextvars import ContextVar, copy_context
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,21 +26,20 @@ def _ignoring() -> tuple[ContextVar[Any], Any] | None:
         variable.reset(token)
 
 
-_IGNORING = _ignoring()
-
-
-def ignore() -> Token[Any] | np.errstate:
-    """Ignore errors of floats from now on; `restore` ends it."""
-    if _IGNORING is not None:
-        return _IGNORING[0].set(_IGNORING[1])
+def _ignore() -> np.errstate:
     state = np.errstate(all="ignore")
     state.__enter__()
     return state
 
 
-def restore(before: Token[Any] | np.errstate) -> None:
-    """What numpy did with errors before `ignore`, which returned this."""
-    if isinstance(before, Token):
-        before.var.reset(before)
-    else:
-        before.__exit__(None, None, None)
+def _restore(before: np.errstate) -> None:
+    before.__exit__(None, None, None)
+
+
+_IGNORING = _ignoring()
+
+ignore: Callable[[], Any] = _ignore if _IGNORING is None else partial(_IGNORING[0].set, _IGNORING[1])
+"""Ignore errors of floats from now on; `restore` ends it."""
+
+restore: Callable[[Any], None] = _restore if _IGNORING is None else _IGNORING[0].reset
+"""What numpy did with errors before `ignore`, which returned this."""

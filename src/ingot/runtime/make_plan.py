@@ -14,6 +14,7 @@ from ingot.dims import Dim, symbols
 from ingot.dtypes import Array
 from ingot.loops.ir import Buffer, Kernel
 from ingot.lower.program import Program
+from ingot.prim.functions import STORED
 from ingot.prim.guard import Guard
 from ingot.prim.tensor import Call, CallResult, Constant, HostStep, Parameter, Scatter, Sizes, Tensor
 from ingot.prim.walk import in_order
@@ -48,7 +49,7 @@ def make_plan(
             call_results.setdefault(tensor.call, []).append(tensor)
     inputs = dict(planning.inputs)
     for tensor in (*program.inputs.values(), *(result for results in call_results.values() for result in results)):
-        if isinstance(tensor, Parameter | CallResult) and tensor not in inputs and tensor.shape:
+        if isinstance(tensor, Parameter | CallResult) and tensor not in inputs and _is_checked(tensor):
             inputs[tensor] = planning.fresh()  # no kernel reads it, but its sizes are needed
     guards: dict[tuple[Dim, Dim], Guard] = {}
     for guard in (*program.guards, *scheduled.guards):
@@ -85,6 +86,11 @@ def make_plan(
         bodies or {},
         device,
     )
+
+
+def _is_checked(tensor: Parameter | CallResult) -> bool:
+    """Whether a value has to be what it was taken to be, sizes and rank: a scalar that a call gives, too."""
+    return bool(tensor.shape) or (isinstance(tensor, CallResult) and not tensor.opaque and tensor.dtype in STORED)
 
 
 def _planning(

@@ -14,6 +14,7 @@ import numpy as np
 from ingot.codegen.native_run import InputKind
 from ingot.dataclass import dataclass
 from ingot.dtypes import Array
+from ingot.ops.generator.keys import key_of
 from ingot.runtime import native_run
 from ingot.runtime.address import address_of
 from ingot.runtime.bind import Binding
@@ -44,6 +45,8 @@ class PreparedRun:
     needed: int
     """The bytes that it takes."""
     run: NativeRun | None
+    keys: Array
+    """Those of its random numbers, for the seed of the run that the frame is ready for."""
 
 
 class NativePrefix:
@@ -65,14 +68,18 @@ class NativePrefix:
         self._sizes = sizes
         self._inputs = inputs
         self._is_body = is_body
-        ends = (place for place, stage in enumerate(stages) if stage.call is not None or stage.draws)
+        ends = (place for place, stage in enumerate(stages) if stage.call is not None)
         self.end = next(ends, len(stages))
-        """The place of the stage whose call, or key of random numbers, comes next."""
+        """The place of the stage whose call comes next."""
         self.is_whole = self.end == len(stages)
         """Whether no call comes after it."""
         self._stages = stages[: self.end + 1]
         self._read = [stage.arguments[0] for stage in self._stages if stage.reads]
         self.reading_count = len(self._read)
+        keys = [stage.prepared.entries for stage in self._stages if stage.draws]
+        self._key_slots = [entries[0].slot if entries else None for entries in keys]
+        """Where kernels find the address of each key of random numbers, if any reads it."""
+        self.draws = len(keys)
         self._slots = {number: each.slot for number, each in enumerate(self._inputs)}
         self._slots.update((number, slot) for stage in self._stages for number, slot, _ in stage.prepared.results)
         read_later = {number for stage in stages[self.end :] for number in stage.arguments}
@@ -94,6 +101,11 @@ class NativePrefix:
         self._install(frame, prepared.bindings)
         for slot, array in prepared.memory:
             frame.slots[slot] = address_of(array)
+        if self.draws:
+            prepared.keys[:] = [key_of(frame.seed, number) for number in range(1, self.draws + 1)]
+            for slot, address in zip(self._key_slots, range(address_of(prepared.keys), 1 << 64, 8), strict=False):
+                if slot is not None:
+                    frame.slots[slot] = address
         return prepared
 
     def read_instead(self, prepared: PreparedRun, feeds: Mapping[str, Array]) -> Readings | None:
@@ -132,7 +144,8 @@ class NativePrefix:
         if is_short and not self._has_large(bindings):
             run = self._native_run(frame, bindings, readings, memory)
         needed = sum(binding.needed for binding in bindings)
-        return PreparedRun(readings, tuple(bindings), tuple(memory), sizes, needed, run)
+        keys = np.zeros(self.draws, np.uint64)
+        return PreparedRun(readings, tuple(bindings), tuple(memory), sizes, needed, run, keys)
 
     def _has_large(self, bindings: Sequence[Binding]) -> bool:
         """Whether memory for one of its results is kept when the caller drops it, which is looked after in Python."""

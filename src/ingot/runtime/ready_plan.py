@@ -28,8 +28,11 @@ from ingot.runtime.run import PlanRunner
 from ingot.runtime.stage import Stage, stages
 from ingot.runtime.thread_pool import thread_pool
 
-_MOST_FAILURES = 8
-"""Runs that may have to be made in full, and twice, before all are."""
+_FAILURE = 4
+"""Runs that make good for one that has to be made in full, and so twice."""
+
+_MOST_FAILURES = 8 * _FAILURE
+"""Where there are more that were not made good for, all runs are made in full."""
 
 _MOST_READINGS = 64
 """Beginnings of what runs read that are remembered."""
@@ -59,14 +62,16 @@ class ReadyPlan:
         self._slots = [(place, slot) for place, slot in enumerate(placed) if slot is not None]
         self._sizes = runner.sizes_of(inputs)
         self._stages = tuple(stages(runner, self._sizes, calls))
-        self._has_functions = any(stage.call is not None and not stage.call.is_lookup for stage in self._stages)
+        self._has_functions = any(stage.call is not None and not stage.call.is_bounded for stage in self._stages)
         fresh = {number for segment in runner.segments for number, _, _ in segment.results}
         is_once = len(set(runner.outputs)) == len(runner.outputs)
         self._is_own = is_body or (is_once and all(number in fresh for number in runner.outputs))
         self._constants = (*runner.constants, None)
         self._prefix = native_prefix(runner, inputs, self._sizes, self._stages, is_body)
-        start = None if self._prefix is None or self._prefix.is_whole else self._prefix.end
-        self._chain = None if start is None else call_chain(self._stages, start, runner, most_bytes, is_body)
+        self._chain = None
+        if self._prefix is not None and not self._prefix.is_whole:
+            rest, returned = self._stages[self._prefix.end :], self._prefix.returned
+            self._chain = call_chain(rest, runner, returned, most_bytes, is_body)
         self._has_bodies = any(stage.call is not None and stage.call.has_bodies for stage in self._stages)
         self.is_whole = self._prefix is not None and self._prefix.is_whole
         """Whether a native run gives the outputs: there is no call."""
@@ -123,15 +128,18 @@ class ReadyPlan:
 
     def finish(self, frame: Frame, feeds: Mapping[str, Any], results: list[Any], ending: Ending) -> list[Any] | None:
         """The outputs, from the results of a native run in a frame in which this plan is active."""
-        prefix, prepared = self._prefix, frame.prepared
+        prefix, prepared, chain = self._prefix, frame.prepared, self._chain
+        if chain is not None:
+            outputs = chain(feeds, results, prepared.needed, ending)
+            if outputs is None:
+                self._failures += _FAILURE
+            elif self._failures:
+                self._failures -= 1
+            return outputs or None
         assert prefix is not None
         values = self._values(feeds)
         for number, array in zip(prefix.returned, results, strict=True):
             values[number] = array
-        if self._chain is not None:
-            outputs = self._chain.run(values, prepared.needed, ending)
-            self._failures += outputs is None
-            return outputs
         return self._guarded(frame, values, prepared.sizes.copy(), prepared.needed, ending, prefix.end)
 
     def _values(self, feeds: Mapping[str, Any]) -> list[Any]:
@@ -160,12 +168,15 @@ class ReadyPlan:
         except Interrupted:
             raise
         except (NotFast, GuardFailed, IndexError, IngotError, MemoryError, RecursionError):
-            self._failures += not frame.words[1]  # it was not stopped
+            if not frame.words[1]:  # it was not stopped
+                self._failures += _FAILURE
             return None
         finally:
             if allowed is not None and before is not None:
                 float_errors.restore(before)
                 ALLOWED.reset(allowed)
+        if self._failures:
+            self._failures -= 1
         return results if self._is_own else owned(results, inputs)
 
     def _results(
@@ -178,7 +189,7 @@ class ReadyPlan:
         first: int | None,
     ) -> list[Any]:
         readings: list[tuple[int, ...]] = []
-        drawn = 0
+        drawn = 0 if first is None or self._prefix is None else self._prefix.draws
         run = direct_run(ending, self._runner.plan.most_trips, self._most_bytes) if self._has_bodies else None
         for stage in self._stages if first is None else self._stages[first:]:
             if stage.has_steps and (first is None or stage.place != self._stages[first].place):

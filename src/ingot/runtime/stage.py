@@ -61,5 +61,5 @@ def _direct(runner: PlanRunner, prepared: PreparedSegment, call: DirectCall) -> 
     return (
         call
         if lookup is None
-        else DirectCall(lambda _, places: lookup.read(places), 2, False, moves=True, is_fresh=True, is_lookup=True)
+        else DirectCall(lambda _, places: lookup.read(places), 2, False, moves=True, is_fresh=True, is_bounded=True)
     )

@@ -11,7 +11,7 @@ from onnx import TensorProto, helper
 
 import ingot
 from ingot.dims import symbol
-from ingot.dtypes import DType, pack
+from ingot.dtypes import Array, DType, pack
 from ingot.errors import CheckError, InputError
 from ingot.ir.types import TensorType
 from ingot.ops.catalog import standard
@@ -19,6 +19,7 @@ from ingot.ops.facts import Fact
 from ingot.ops.tensor.bitcast import bit_cast
 from ingot.ops.tensor.cast import cast, cast_like
 from ingot.ops.tensor.convert import convert
+from ingot.ops.tensor.float_texts import END, SMALLEST, float_texts
 from ingot.runtime.evaluate import Evaluation
 from ingot.versions.upgrade import upgrade
 
@@ -150,6 +151,35 @@ def test_thousands_are_written_in_plain_digits(dtype: type[np.floating[Any]]) ->
     texts = convert(numbers, DType.STRING).tolist()
     assert not any("e" in text for text in texts)
     np.testing.assert_array_equal(np.array(texts, np.float64).astype(dtype), numbers)
+
+
+def test_many_numbers_are_written_with_the_digits_that_each_has_alone() -> None:
+    rng = np.random.default_rng(0)
+    low, high = (np.array(each, np.float32).view(np.uint32) for each in (SMALLEST, END))
+    bits = rng.integers(low + 1, high, 50_000).astype(np.uint32)
+    powers = 2.0 ** np.arange(-9, 14)
+    beside = [np.nextafter(np.float32(power), np.float32(to)) for power in powers for to in (0, 1e9)]
+    short = np.round(rng.standard_normal(1000), rng.integers(1, 6))
+    x = np.concatenate([bits.view(np.float32), powers, beside, short[np.abs(short) >= SMALLEST], [0, -0.0]])
+    x = x.astype(np.float32) * rng.choice([np.float32(-1), np.float32(1)], x.size)
+    assert float_texts(x) == list(map(str, x))
+
+
+def test_what_many_numbers_have_among_them_is_written_plainly_too() -> None:
+    x = np.tile(np.array([1.5, np.nan, 1e-7, -np.inf, 0, 123456.75, 1e20, -2.25], np.float32), 700)
+    texts = convert(x, DType.STRING).tolist()
+    assert texts == ["1.5", "NaN", "0.0000001", "-INF", "0.0", "123456.75", "100000000000000000000.0", "-2.25"] * 700
+    assert texts[:8] == convert(x[:8], DType.STRING).tolist()
+
+
+@pytest.mark.parametrize("to", [DType.STRING, DType.FLOAT32, DType.FLOAT64, DType.INT32])
+@pytest.mark.parametrize("x", [np.array([[2.0, 3.0]], np.float32), np.array(["2", "3"], np.object_), np.array(7)])
+def test_a_cast_that_is_called_again_gives_the_same_in_an_array_of_its_own(x: Array, to: DType) -> None:
+    again = cast.rules["bind"](to=int(to), saturate=1, round_mode="up")
+    result, expected = again(x), cast.evaluate(x, to=int(to))
+    assert result.dtype == expected.dtype
+    assert result.tolist() == expected.tolist()
+    assert not np.shares_memory(result, x)
 
 
 def test_text_is_read_whatever_its_case() -> None:

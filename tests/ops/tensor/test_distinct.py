@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+import ingot
+from ingot.dtypes import Array
 from ingot.ir.text import parse_model
 from ingot.session import Session
-from lower.machine import runs
+from lower.machine import HEADER, runs
 
 KINDS: dict[str, Any] = {
     "float": np.float32,
@@ -67,3 +69,19 @@ def test_distinct_rows_of_many_columns_are_sorted_by_all_of_them(threads: int) -
         text = f"g (float[n, m] x) => (y, i, j, c) {{ y, i, j, c = Unique <axis = {axis}> (x) }}"
         runs(text, *cases, threads=threads)
     runs("g (float[n, 20] x) => (y, i) { y, i = Unique <axis = 0, sorted = 0> (x) }", cases[0])
+
+
+def test_rows_that_differ_at_the_front_are_sorted_by_that_alone() -> None:
+    model = ingot.parse_model(f"{HEADER} g (float[n, 50] x) => (y) {{ y = Unique <axis = 0> (x) }}")
+    session = ingot.Session(model, providers=("cpu", "reference"), threads=1)
+    steps: list[int] = []
+
+    def steps_for(x: Array) -> int:
+        steps.clear()
+        session.run(None, {"x": x}, observe_steps=lambda *_: steps.append(1))
+        return len(steps)
+
+    rows = np.random.default_rng(0).standard_normal((20, 50)).astype(np.float32)
+    alike = np.concatenate([np.zeros((20, 40), np.float32), rows[:, :10]], 1)
+    assert steps_for(rows) < 50 < steps_for(alike)
+    np.testing.assert_array_equal(session.run(None, {"x": alike})[0], np.unique(alike, axis=0))

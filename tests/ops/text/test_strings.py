@@ -11,6 +11,7 @@ import pytest
 import ingot
 from ingot.errors import CheckError, InputError, ShapeError
 from ingot.ops.text.concat import string_concat
+from ingot.ops.text.distinct import numbered, of_each
 from ingot.ops.text.normalize import string_normalizer
 from ingot.ops.text.split import string_split
 from ingot.ops.text.tf_idf import tf_idf_vectorizer
@@ -200,3 +201,18 @@ def test_n_grams_are_counted_in_machine_code(mode: str, kind: str, skipped: int)
             x = np.array([f"w{number}" for number in x.reshape(-1)], object).reshape(shape)
         for _ in range(2):
             np.testing.assert_allclose(session(x), expected(x), rtol=1e-6)
+
+
+@pytest.mark.parametrize("different", [1, 3, 200, 300, 5000])
+@pytest.mark.parametrize("count", [5, 40, 3000, 5000])
+def test_texts_are_found_among_the_different_ones(different: int, count: int) -> None:
+    numbers = np.random.default_rng(0).integers(0, different, count)
+    texts = [f"text {number}" for number in [*[0] * (count // 2), *numbers]]  # so that a sample has not all of them
+    once, which = numbered(texts)
+    if which is None:
+        assert once is texts
+    else:
+        assert [once[number] for number in which] == texts
+        assert len(set(once)) == len(once)
+    lengths = of_each(len, np.array(texts, np.object_).reshape(1, -1), np.int64)
+    assert lengths.tolist() == [list(map(len, texts))]

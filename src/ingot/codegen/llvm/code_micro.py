@@ -2,6 +2,7 @@
 
 A code is bits of a float's mantissa: with the exponent of 2 ** (23 - place) in front of it, where `place` is its lowest
 bit, the float is that power plus the code. Subtracting the power plus the zero is exact, and leaves `code - zero`.
+Codes that stand for other numbers than themselves are looked up, or converted (`code_numbers.py`).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Sequence
 
 from ingot.codegen.llvm import ir, scalars
 from ingot.codegen.llvm.code_blocks import Block, blocks_of, splat_word
+from ingot.codegen.llvm.code_numbers import number_of
 from ingot.codegen.llvm.loops import Loops
 from ingot.codegen.llvm.micro import Cells, cells_of
 from ingot.codegen.llvm.types import F32, I64, vector
@@ -117,8 +119,11 @@ class _Words:
     zero: ir.Value
 
     def number(self, place: int) -> ir.Value:
-        """Code `place` of each word, less its zero."""
+        """Code `place` of each word, or what it stands for, less its zero."""
         b, codes = self.loops.b, self.codes
+        if codes.meaning is not None:
+            moved = b.lshr(self.low, splat_word(codes.bits * place, self.lanes)) if place else self.low
+            return number_of(b, self.loops.frame.target, codes.meaning, moved)
         half = codes.each // 2
         bit = codes.bits * (place % half)
         power = 23 - bit

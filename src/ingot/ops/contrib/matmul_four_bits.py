@@ -15,9 +15,12 @@ from ingot.ops.contrib.four_bit_levels import FP4, NF4
 from ingot.ops.contrib.packed import unpacked_codes
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.linalg.coded_weights import known_array
 from ingot.ops.linalg.matmul import product, product_in_primitives, product_shape
 from ingot.ops.nn.precision import refuse_huge
 from ingot.ops.typesets import FLOAT32, INT64, UINT8, types
+from ingot.prim.code_meaning import Levels
+from ingot.prim.coded import Coded, coded
 
 T1: TypeAlias = Annotated[Array, types("T1", SMALL_FLOATS)]
 Codes: TypeAlias = Annotated[Array, types("T2", UINT8)]
@@ -98,6 +101,10 @@ def lower_bnb4(
     size, scaled = prim.count(b.shape), prim.count(absmax.shape)
     if size != -(-count // 2) or scaled != blocks:
         raise prim.Refused(f"{size} bytes and {scaled} scales for {N} rows of {K}")
+    matrix = _in_codes(b, absmax, K, N, block_size, quant_type) if transB else None
+    if matrix is not None:
+        names = "abcdefgh"[: a.rank - 1]
+        return prim.contract(a, matrix, f"{names}k,nk->{names}n")
     pairs = unpacked_codes(prim.reshape(b, (-(-count // 2),)), 4)
     codes = prim.reshape(prim.slice_(pairs, [0, 1], pairs.shape, [1, -1]), (2 * -(-count // 2),))
     codes = prim.pad(prim.slice_(codes, [0], [count]), [0], [blocks * block_size - count])
@@ -106,6 +113,17 @@ def lower_bnb4(
     flat = prim.slice_(prim.reshape(spread, (blocks * block_size,)), [0], [count])
     weights = prim.reshape(flat, (N, K))
     return product_in_primitives(a, prim.permute(weights, [1, 0]) if transB else weights)
+
+
+def _in_codes(b: prim.Tensor, absmax: prim.Tensor, k: int, n: int, block_size: int, quant_type: int) -> Coded | None:
+    """The weights in their codes, if they are known and no block is of two rows."""
+    packed, scales = known_array(b), known_array(absmax)
+    if packed is None or scales is None or k % block_size or k % 2:
+        return None
+    first_low = (packed << 4 | packed >> 4).reshape(n, k // 2)
+    steps = scales.astype(np.float32).reshape(n, -1)
+    levels = Levels(tuple(_TABLES[quant_type].tolist()))
+    return coded(first_low, 4, steps, 0, block_size, k, packed=True, meaning=levels)
 
 
 def _check_bnb4(k: int, n: int, block_size: int, quant_type: int) -> None:

@@ -14,7 +14,7 @@ from ingot.ops.contrib.domain import MICROSOFT, SMALL_FLOATS
 from ingot.ops.contrib.packed import check_block_size, unpacked, unpacked_codes
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
-from ingot.ops.linalg.coded_weights import packed_weights
+from ingot.ops.linalg.coded_weights import grouped_weights, known_array, packed_weights
 from ingot.ops.nn.precision import refuse_huge
 from ingot.ops.typesets import INT32, UINT8, types
 
@@ -100,17 +100,25 @@ def lower(
     bits: int,
     weight_prepacked: int,
 ) -> prim.Tensor:
-    """A product with a matrix in codes where it is known, and no `g_idx` says where its blocks are.
+    """A product with a matrix in codes where it is known, by a `g_idx` with its columns in the order of their blocks.
 
     Else codes keep the axes in which they are packed, (rows, blocks, bytes, codes of a byte), and `a` gets them too.
     """
     blocks, each = -(-K // block_size), 8 // bits
     names = "abcdefgh"[: a.rank - 1]
-    if g_idx is None:
-        packed_codes = prim.reshape(b, (N, blocks * (block_size // each)))
-        scale = prim.reshape(scales, (N, blocks))
-        point = None if zero_points is None else _points(zero_points, N, blocks, bits)
-        matrix = packed_weights(packed_codes, scale, point, bits, block_size, K, N, rounded=accuracy_level == 4)
+    groups = None if g_idx is None else _known_groups(g_idx, K, blocks)
+    if groups is not None and (groups == np.arange(K) // block_size).all():
+        g_idx = groups = None
+    if g_idx is None or groups is not None:
+        codes = prim.reshape(b, (N, blocks * (block_size // each)))
+        steps, points = prim.reshape(scales, (N, blocks)), zero_points
+        if points is not None:
+            points = _points(points, N, blocks, bits)
+        if groups is None:
+            matrix = packed_weights(codes, steps, points, bits, block_size, K, N, rounded=accuracy_level == 4)
+        else:
+            matrix, places = grouped_weights(codes, steps, points, groups, bits, block_size, N)
+            a = prim.gather(a, [*range(a.rank - 1), prim.constant(places)], a.shape) if matrix is not None else a
         if matrix is not None:
             y = prim.contract(a, matrix, f"{names}k,nk->{names}n")
             return y if bias is None else y + prim.reshape(bias, (N,))
@@ -121,9 +129,8 @@ def lower(
     if g_idx is None:
         scale, point = (prim.unsqueeze(x, [2, 3]) for x in (scale, point))
     else:
-        groups = prim.slice_(g_idx, [0], [K])
-        groups = prim.reshape(prim.pad(groups, [0], [blocks * block_size - K]), packed)
-        scale, point = (prim.gather(x, [0, prim.unsqueeze(groups, [0])], (N, *packed)) for x in (scale, point))
+        own = prim.reshape(prim.pad(prim.slice_(g_idx, [0], [K]), [0], [blocks * block_size - K]), packed)
+        scale, point = (prim.gather(x, [0, prim.unsqueeze(own, [0])], (N, *packed)) for x in (scale, point))
     weights = (prim.cast(codes, DType.FLOAT32) - point) * scale
     front = a.shape[:-1]
     rows = prim.pad(a, [0] * a.rank, [*[0] * len(front), blocks * block_size - K])
@@ -165,6 +172,14 @@ def _zero_points(zero_points: Array | None, n: int, blocks: int, bits: int) -> A
     return unpacked(_shaped(zero_points, (n, -(-blocks * bits // 8)), "zero_points"), bits)[:, :blocks].astype(
         np.float32
     )
+
+
+def _known_groups(g_idx: prim.Tensor, k: int, blocks: int) -> Array | None:
+    """The block of each column, if it is known and there is one."""
+    groups = known_array(g_idx)
+    if groups is None or groups.ndim != 1 or len(groups) < k:
+        return None
+    return groups[:k] if ((groups[:k] >= 0) & (groups[:k] < blocks)).all() else None
 
 
 def _groups(g_idx: Array, k: int, blocks: int) -> Array:

@@ -41,21 +41,23 @@ def bifurcation_detector(
     """
     if min_ngram_size < 1 or max_ngram_size < min_ngram_size:
         raise CheckError(f"n-grams of {min_ngram_size} to {max_ngram_size} tokens")
-    for tokens, name in ((src_tokens, "src_tokens"), (cur_tokens, "cur_tokens"), (pred_tokens, "pred_tokens")):
-        if tokens is not None and tokens.ndim != 1:
-            raise ShapeError(f"{name} has {tokens.ndim} axes, expected 1")
+    if not (src_tokens.ndim == cur_tokens.ndim == 1 and (pred_tokens is None or pred_tokens.ndim == 1)):
+        raise ShapeError("src_tokens, cur_tokens and pred_tokens have one axis each")
     if prev_suffix_match_idx.size != 1:
         raise InputError(f"prev_suffix_match_idx has {prev_suffix_match_idx.size} elements, expected 1")
-    tokens = cur_tokens
-    if pred_tokens is not None:
+    if pred_tokens is None:
+        tokens = cur_tokens.copy()
+    else:
         start = int(prev_suffix_match_idx.reshape(-1)[0])
         if not 0 <= start <= len(src_tokens) or len(pred_tokens) != len(src_tokens) + 1 - start:
             raise InputError(f"{len(pred_tokens)} predicted tokens do not go with {len(src_tokens)} from {start} on")
-        differs = np.flatnonzero(pred_tokens[:-1] != src_tokens[start:])
-        accepted = int(differs[0]) if len(differs) else len(pred_tokens) - 1
+        differs = pred_tokens[:-1] != src_tokens[start:]
+        accepted = int(differs.argmax()) if len(differs) else 0
+        if accepted < len(differs) and not differs[accepted]:  # none does
+            accepted = len(differs)
         tokens = np.concatenate([cur_tokens, pred_tokens[: accepted + 1]])
     match = _suffix_match(src_tokens, tokens, min_ngram_size, max_ngram_size)
-    return tokens, np.full(prev_suffix_match_idx.shape, match, np.int64)
+    return tokens, np.array([match], np.int64).reshape(prev_suffix_match_idx.shape)
 
 
 @bifurcation_detector.infer
@@ -69,10 +71,18 @@ def infer_bifurcation(
 def _suffix_match(source: Array, tokens: Array, least: int, most: int) -> int:
     """Where in the source the only occurrence of the last tokens ends, -1 if there is no such."""
     match = -1
-    ends = np.arange(1, len(source) + 1)
-    for size in range(1, min(most, len(tokens)) + 1):
-        ends = ends[ends >= size] if size > 1 else ends
-        ends = ends[source[ends - size] == tokens[len(tokens) - size]]
+    suffix = tokens[len(tokens) - min(most, len(tokens)) :].tolist()
+    ends: Array | list[int] = []
+    for size, token in enumerate(reversed(suffix), 1):
+        if size == 1:
+            ends = (source == token).nonzero()[0] + 1
+        elif isinstance(ends, list):
+            ends = [end for end in ends if end >= size and source[end - size] == token]
+        else:
+            ends = ends[ends >= size]
+            ends = ends[source[ends - size] == token]
+        if not isinstance(ends, list) and len(ends) <= _FEW:
+            ends = ends.tolist()
         if size < least:
             continue
         if not len(ends):
@@ -83,6 +93,10 @@ def _suffix_match(source: Array, tokens: Array, least: int, most: int) -> int:
         if len(ends) > 1:
             match = -1
     return match
+
+
+_FEW = 16
+"""Occurrences that are looked at one by one."""
 
 
 @operator("DynamicTimeWarping", since=1, domain=MICROSOFT)

@@ -59,7 +59,7 @@ Names: TypeAlias = dict[str, "Dim | None"]
 
 def scalar(value: Any, name: str) -> Any:
     """The only element of an array; InputError if there is not exactly one."""
-    if not isinstance(value, (np.ndarray, np.generic)) or value.size != 1:
+    if (type(value) is not np.ndarray and not isinstance(value, (np.ndarray, np.generic))) or value.size != 1:
         shown = f"of shape {list(value.shape)}" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"
         raise InputError(f"{name} must hold one element, it is {shown}")
     return value.item()
@@ -101,25 +101,36 @@ class Collection:
         self._sizes = sizes
         self._stacks: list[Array] = []
         self._count = 0
+        self._shape: tuple[int, ...] = ()
+        self._dtype: Any = None
 
     def add(self, item: Any) -> None:
         """Keep one more; ShapeError if it is not like the first."""
-        if isinstance(item, np.generic):
-            item = np.asarray(item)
-        if not isinstance(item, np.ndarray):
-            raise InputError(f"the body collects output {self._place}, which is no tensor: {type(item).__name__}")
-        self.extend(item[np.newaxis])
+        if type(item) is not np.ndarray:
+            if isinstance(item, np.generic):
+                item = np.asarray(item)
+            if not isinstance(item, np.ndarray):
+                raise InputError(f"the body collects output {self._place}, which is no tensor: {type(item).__name__}")
+        if item.shape != self._shape or item.dtype is not self._dtype:
+            self._require_like(item.shape, item.dtype)
+        self._stacks.append(item[None])
+        self._count += 1
 
     def extend(self, rows: Array) -> None:
         """Keep some that are stacked already, along the first axis; ShapeError if they are not like the first."""
-        first = self._stacks[0] if self._stacks else rows
-        if rows.shape[1:] != first.shape[1:] or rows.dtype != first.dtype:
-            raise ShapeError(
-                f"output {self._place} of the body was {first.dtype}{list(first.shape[1:])}, "
-                f"in run {self._count} it is {rows.dtype}{list(rows.shape[1:])}"
-            )
+        self._require_like(rows.shape[1:], rows.dtype)
         self._stacks.append(rows)
         self._count += len(rows)
+
+    def _require_like(self, shape: tuple[int, ...], dtype: Any) -> None:
+        """Note the shape and type of the first; ShapeError if others have another."""
+        if not self._stacks:
+            self._shape, self._dtype = shape, dtype
+        if shape != self._shape or dtype != self._dtype:
+            raise ShapeError(
+                f"output {self._place} of the body was {self._dtype}{list(self._shape)}, "
+                f"in run {self._count} it is {dtype}{list(shape)}"
+            )
 
     def stacked(self, axis: int = 0, *, reverse: bool = False) -> Array:
         """All of them along a new axis; with no runs, an empty tensor of the type the body declares.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Annotated, Any, TypeAlias
 
 import numpy as np
@@ -70,22 +70,15 @@ def loop(
     counted, truths = (1,) * _rank(body.inputs[0]), _truths(_rank(body.inputs[1]))
     states: list[Any] = list(v_initial)
     carried = 1 + len(states)
-    wanted = (*runtime.wanted, *[False] * len(body.outputs))
-
-    def known() -> dict[str, int]:
-        own = zip(list(body.inputs)[2:], map(np.shape, v_initial), strict=True)
-        return {**named_sizes(*runtime.around(body)), **named_sizes(*own)}
-
-    collected = {
-        place: Collection(value, place, known)
-        for place, value in enumerate(body.outputs)
-        if place >= carried and wanted[place - 1]
-    }
-    step = 0
+    collected = _collections(body, carried, v_initial, runtime) if len(body.outputs) > carried else {}
+    step, repeats = 0, True
     condition = truths[going]
     while (limit is None or step < limit) and (cond is None or going):
-        most = _ENDLESS if limit is None else limit - step
-        runs = runtime.repeat(body, step, most, cond is not None, [condition, *states])
+        runs = None
+        if repeats:
+            most = _ENDLESS if limit is None else limit - step
+            runs = runtime.repeat(body, step, most, cond is not None, [condition, *states])
+            repeats = runs is not None
         if runs is not None:
             condition, *states = runs.states
             going = bool(scalar(condition, "the condition the body gives"))
@@ -93,8 +86,7 @@ def loop(
                 collection.extend(runs.rows[place])
             step += runs.count
             continue
-        counter = np.asarray(step, np.int64)
-        outputs = runtime.run(body, [counter.reshape(counted) if counted else counter, condition, *states])
+        outputs = runtime.run(body, [_counter(step, counted), condition, *states])
         if outputs[0] is not condition:  # a body that passes it on returns the array itself
             going = bool(scalar(outputs[0], "the condition the body gives"))
             condition = truths[going]
@@ -103,7 +95,22 @@ def loop(
             collection.add(outputs[place])
         step += 1
     places = range(carried, len(body.outputs))
-    return (*states, *(collected[place].stacked() if place in collected else None for place in places))
+    return (*states, *[collected[place].stacked() if place in collected else None for place in places])
+
+
+def _collections(body: Graph, carried: int, v_initial: Sequence[Any], runtime: Runtime) -> dict[int, Collection]:
+    """What is collected of the outputs of a body that anybody wants, by their places."""
+    wanted = (*runtime.wanted, *[False] * len(body.outputs))
+
+    def known() -> dict[str, int]:
+        own = zip(list(body.inputs)[2:], map(np.shape, v_initial), strict=True)
+        return {**named_sizes(*runtime.around(body)), **named_sizes(*own)}
+
+    return {
+        place: Collection(value, place, known)
+        for place, value in enumerate(body.outputs)
+        if place >= carried and wanted[place - 1]
+    }
 
 
 @cache
@@ -113,6 +120,14 @@ def _truths(rank: int) -> tuple[Array, Array]:
     for array in both:
         array.flags.writeable = False
     return both
+
+
+@lru_cache(maxsize=256)
+def _counter(step: int, shape: tuple[int, ...]) -> Array:
+    """The number of a run, not to be changed."""
+    counter = np.asarray(step, np.int64).reshape(shape)
+    counter.flags.writeable = False
+    return counter
 
 
 def _rank(value: Value) -> int:

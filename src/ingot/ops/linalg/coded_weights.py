@@ -6,6 +6,7 @@ import numpy as np
 
 from ingot import prim
 from ingot.dtypes import Array, DType
+from ingot.prim.code_meaning import meaning_of
 from ingot.prim.coded import Coded, Dequantised, coded
 from ingot.prim.evaluate import evaluate
 from ingot.prim.tensor import Constant, Iota, Map, Tensor, View
@@ -32,12 +33,39 @@ def packed_weights(
     what it is multiplied by may be rounded to 8 bits.
     """
     steps, packed = known_array(scale), known_array(codes)
-    point: Array | int | None = 1 << (bits - 1) if zero is None else known_array(zero)
-    if steps is None or packed is None or point is None:
+    points = None if zero is None else known_array(zero)
+    if steps is None or packed is None or (zero is not None and points is None):
         return None
-    if isinstance(point, np.ndarray) and (point == point.astype(np.uint8)).all():
-        point = point.astype(np.uint8)
+    point = 1 << (bits - 1) if points is None else _as_bytes(points)
     return coded(packed.reshape(n, -1), bits, steps.astype(np.float32), point, block, k, packed=True, rounded=rounded)
+
+
+def _as_bytes(points: Array) -> Array:
+    """Zeros as bytes, if they are such numbers."""
+    with np.errstate(invalid="ignore"):
+        small = points.astype(np.uint8)
+    return small if (points == small).all() else points
+
+
+def grouped_weights(
+    codes: Tensor, scale: Tensor, zero: Tensor | None, groups: Array, bits: int, block: int, n: int
+) -> tuple[Coded | None, Array]:
+    """The same matrix with its columns in another order, and their places: `groups` says which block each is of.
+
+    None too if blocks have other numbers of columns than `block`, but for one with fewer.
+    """
+    counts = np.bincount(groups, minlength=-(-len(groups) // block))
+    order = np.argsort(-counts, kind="stable")  # that with fewer columns is the last
+    places = np.argsort(np.argsort(order)[groups], kind="stable")
+    steps, packed = known_array(scale), known_array(codes)
+    points = None if zero is None else known_array(zero)
+    if steps is None or packed is None or (zero is not None and points is None) or (counts[order[:-1]] != block).any():
+        return None, places
+    lanes = np.arange(0, 8, bits, dtype=np.uint8)
+    numbers = ((packed.reshape(n, -1, 1) >> lanes) & np.uint8((1 << bits) - 1)).reshape(n, -1)[:, places]
+    point = 1 << (bits - 1) if points is None else _as_bytes(points[:, order])
+    steps = steps[:, order].astype(np.float32)
+    return coded(numbers, bits, steps, point, block, len(groups), packed=False), places
 
 
 def dequantised(x: Tensor, codes: Tensor, scale: Tensor, zero: Tensor | None, axis: int, block_size: int) -> Tensor:
@@ -45,12 +73,18 @@ def dequantised(x: Tensor, codes: Tensor, scale: Tensor, zero: Tensor | None, ax
 
     Scales are one, one for each index of `axis`, or one for each block of `block_size` along it.
     """
-    if not isinstance(codes, Constant) or x.rank != 2 or codes.dtype not in _OFFSETS or x.dtype is not DType.FLOAT32:
+    if not isinstance(codes, Constant) or x.rank != 2 or x.dtype is not DType.FLOAT32:
         return x
     steps, points = known_array(scale), None if zero is None else known_array(zero)
     if steps is None or (zero is not None and points is None):
         return x
-    offset = _OFFSETS[codes.dtype]
+    meaning, offset = None, _OFFSETS.get(codes.dtype, 0)
+    if codes.dtype not in _OFFSETS:
+        floats = meaning_of(codes.dtype, codes.array)
+        if floats is None or (points is not None and points.astype(np.float32).any()):
+            return x
+        (meaning, factor), points = floats, None
+        steps = steps.astype(np.float32) * np.float32(factor)
     numbers = np.full(steps.shape, offset, np.int16) if points is None else points.astype(np.int16) + np.int16(offset)
     by_block = bool(block_size) and steps.ndim == 2
     turned = axis % 2 == (0 if by_block else 1)  # rows of codes are what a block, or one scale, lies along
@@ -68,6 +102,7 @@ def dequantised(x: Tensor, codes: Tensor, scale: Tensor, zero: Tensor | None, ax
         depth,
         packed=False,
         offset=offset,
+        meaning=meaning,
     )
     if matrix is None:
         return x

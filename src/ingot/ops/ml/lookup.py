@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ingot.dtypes import Array
-from ingot.ops.text.distinct import texts_of
+from ingot.ops.text.distinct import numbered, texts_of
 
 
 def positions(x: Array, keys: Array | Sequence[Any]) -> Array:
@@ -50,7 +50,9 @@ def translator(keys: Array | Sequence[Any], table: Array, dtype: np.dtype[Any]) 
 
     def translate(x: Array) -> Array:
         texts = texts_of(x)
-        translations = np.fromiter(map(value_of, texts, repeat(default)), result, len(texts))
+        different, which = numbered(texts)
+        values = np.fromiter(map(value_of, different, repeat(default)), result, len(different))
+        translations = values if which is None else values.take(which)
         return translations if x.ndim == 1 else translations.reshape(x.shape)
 
     return translate

@@ -17,6 +17,7 @@ from ingot.ops.nn.precision import refuse_huge, widened
 from ingot.ops.nn.results import dim, require_size, tensor
 from ingot.ops.nn.through import by_float32
 from ingot.ops.shapes import require_rank
+from ingot.ops.tensor.moved import stored
 from ingot.ops.typesets import FLOATS, FLOATS_3, types
 from ingot.prim.tensor import SizeReader
 
@@ -79,22 +80,25 @@ def lower(
     least = prim.apply("minimum", prim.size(height * width), 1)
     tall, wide = read(prim.apply("maximum", prim.concat([prim.reshape(each, (1,)) for each in extents], 0), least))
     image = prim.reshape(image, (many, 1, 1, 1, 1))
+    # gathered, not permuted: a view would be stored in the order of what it views
+    (pixels,) = stored([prim.gather(x, [0, 3, 1, 2], (batch, height, width, channels))])
     along_rows = _places(*sides[0], tall)
-    strips = prim.gather(x, [image, 1, along_rows, 4], (many, channels, rows, tall, width), in_range=True)
-    strips = prim.squeeze(prim.reduce_("maximum", strips, [3]), [3])
-    along_columns = prim.reshape(_places(*sides[1], wide), (many, 1, 1, columns, wide))
-    cells = prim.gather(strips, [0, 1, 2, along_columns], (many, channels, rows, columns, wide), in_range=True)
-    greatest = prim.squeeze(prim.reduce_("maximum", cells, [4]), [4])
+    strips = prim.gather(pixels, [image, along_rows, 3, 4], (many, rows, tall, width, channels), in_range=True)
+    strips = prim.squeeze(prim.reduce_("maximum", strips, [2]), [2])
+    along_columns = prim.reshape(_places(*sides[1], wide), (many, 1, columns, wide, 1))
+    cells = prim.gather(strips, [0, 1, along_columns, 4], (many, rows, columns, wide, channels), in_range=True)
+    greatest = prim.squeeze(prim.reduce_("maximum", cells, [3]), [3])
     filled = [prim.apply("less", low, high) for low, high in sides]
-    is_filled = prim.apply("and", prim.unsqueeze(filled[0], [1, 3]), prim.unsqueeze(filled[1], [1, 2]))
-    return prim.where(is_filled, greatest, 0.0)
+    is_filled = prim.apply("and", prim.unsqueeze(filled[0], [2, 3]), prim.unsqueeze(filled[1], [1, 3]))
+    (result,) = stored([prim.where(is_filled, greatest, 0.0)])
+    return prim.permute(result, [0, 3, 1, 2])
 
 
 def _places(low: prim.Tensor, high: prim.Tensor, extent: Dim) -> prim.Tensor:
-    """The places of each cell on an axis, the last one again and again: (regions, 1, cells, extent, 1)."""
+    """The places of each cell on an axis, the last one again and again: (regions, cells, extent, 1, 1)."""
     many, cells = low.shape
-    low, high = (prim.reshape(each, (many, 1, cells, 1, 1)) for each in (low, high))
-    step = prim.iota((1, 1, 1, extent, 1), 3)
+    low, high = (prim.reshape(each, (many, cells, 1, 1, 1)) for each in (low, high))
+    step = prim.iota((1, 1, extent, 1, 1), 2)
     return prim.apply("maximum", prim.apply("minimum", low + step, high - 1), 0)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any, TypeAlias
 
 from ingot import prim
@@ -16,6 +17,7 @@ from ingot.ops.older import dtype_of
 from ingot.ops.shapes import is_natural
 from ingot.ops.tensor.convert import convert, element_type
 from ingot.ops.tensor.converted import converted
+from ingot.ops.tensor.literals import parsed, written
 from ingot.ops.typesets import (
     BOOL,
     FLOAT4,
@@ -75,6 +77,23 @@ def cast(
     at their largest number, `round_mode` where float8e8m0, which has powers of two alone, puts what lies between them.
     """
     return convert(x, element_type(to, "to"), saturate=bool(saturate), round_mode=round_mode)
+
+
+@cast.bind
+def bind_cast(*, to: int, saturate: int, round_mode: str) -> Callable[[Array], Array]:
+    """The same as new arrays. Text is written and read at once; runs ignore errors of floats."""
+    target = element_type(to, "to")
+
+    def compute(x: Array) -> Array:
+        kind = x.dtype.char
+        if target is DType.STRING and kind in "fdilq":
+            return written(x.reshape(-1)).reshape(x.shape)
+        if kind == "O" and target in (DType.FLOAT32, DType.FLOAT64):
+            return parsed(x.reshape(-1), target).astype(target.numpy).reshape(x.shape)
+        result = convert(x, target, saturate=bool(saturate), round_mode=round_mode)
+        return result.copy() if result is x else result
+
+    return compute
 
 
 @cast.infer

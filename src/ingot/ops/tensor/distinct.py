@@ -6,7 +6,7 @@ from ingot import prim
 from ingot.dataclass import dataclass
 from ingot.dtypes import DType
 from ingot.prim.functions import FLOATING
-from ingot.prim.make_region import repeat
+from ingot.prim.make_region import branch, repeat
 from ingot.prim.tensor import SizeReader
 
 _FEW_COLUMNS = 4
@@ -27,8 +27,7 @@ def distinct_rows(rows: prim.Tensor, is_sorted: bool, read: SizeReader) -> Disti
     if rows.dtype is DType.BOOL:
         rows = prim.cast(rows, DType.UINT8)
     many = rows.shape[0]
-    order = _order(rows)
-    begins = _begins(rows, order)
+    order, begins = _order(rows)
     ones = prim.cast(begins, DType.INT64)
     (total,) = read(prim.reduce_("add", ones, [0]))
     rank = prim.scan("add", ones, 0)
@@ -51,27 +50,74 @@ def distinct_rows(rows: prim.Tensor, is_sorted: bool, read: SizeReader) -> Disti
     return Distinct(first, inverse, counts)
 
 
-def _order(rows: prim.Tensor) -> prim.Tensor:
-    """The places of rows in ascending order, sorted by one column after another, the last first."""
+def _order(rows: prim.Tensor) -> tuple[prim.Tensor, prim.Tensor]:
+    """The places of rows in ascending order, and which of them, in this order, differ from that before them.
+
+    They are sorted by one column after another, the last first.
+    """
     many, columns = rows.shape
+    as_they_are = prim.iota((many,), 0)
     if isinstance(columns, int) and columns <= _FEW_COLUMNS:
-        order: prim.Tensor | None = None
-        for column in reversed(range(columns)):
-            order = _ordered_by(rows, prim.full(column, (), DType.INT64), order)
-        return prim.iota((many,), 0) if order is None else order
+        order = as_they_are if columns == 0 else _by_first(rows, columns)
+        return order, _begins(rows, order)
+    if isinstance(columns, int):
+        return _by_all(rows)
+    has_columns = prim.apply("less", 0, prim.size(columns))
+    order, begins = branch(has_columns, _by_all(rows), [as_they_are, _begins(rows, as_they_are)])
+    return order, begins
+
+
+def _by_all(rows: prim.Tensor) -> tuple[prim.Tensor, prim.Tensor]:
+    """The same of rows that have a column.
+
+    A few at the front are enough where none of the rows that are equal in all of these, and so neighbours then, differ
+    behind them.
+    """
+    many, columns = rows.shape
 
     def body(number: prim.Tensor, states: tuple[prim.Tensor, ...]) -> tuple[list[prim.Tensor], list[prim.Tensor]]:
         return [_ordered_by(rows, prim.size(columns - 1) - number, states[0])], []
 
-    return repeat(columns, [prim.iota((many,), 0)], body)[0][0]
+    few = _by_first(rows, _FEW_COLUMNS)
+    begins = _begins(rows, few)
+    front = prim.concat([prim.unsqueeze(_column(rows, each), [1]) for each in range(_FEW_COLUMNS)], 1)
+    is_open = prim.apply("and", begins, prim.apply("not", _begins(front, few)))
+    every = repeat(columns, [prim.iota((many,), 0)], body)[0][0]
+    is_unsorted = prim.reduce_("or", is_open, [0])
+    order, begins = branch(is_unsorted, [every, _begins(rows, every)], [few, begins])
+    return order, begins
 
 
-def _ordered_by(rows: prim.Tensor, column: prim.Tensor, order: prim.Tensor | None) -> prim.Tensor:
+def _by_first(rows: prim.Tensor, count: int) -> prim.Tensor:
+    """The order of rows by so many columns at the front."""
+    order: prim.Tensor | None = None
+    for each in reversed(range(count)):
+        order = _sorted(_column(rows, each), order)
+    assert order is not None
+    return order
+
+
+def _column(rows: prim.Tensor, number: int) -> prim.Tensor:
+    """A column of rows that have any, the last one where there are not so many."""
+    many, columns = rows.shape
+    at = prim.apply("minimum", prim.full(number, (), DType.INT64), prim.size(columns) - 1)
+    return prim.gather(rows, [0, prim.expand(at, (many,))], (many,), in_range=True)
+
+
+def _sorted(column: prim.Tensor, order: prim.Tensor | None) -> prim.Tensor:
+    """The order of elements; of equal ones, the order that they have."""
+    many = column.shape
+    if order is None:
+        return prim.order(column, many[0])
+    after = prim.order(prim.gather(column, [order], many, in_range=True), many[0])
+    return prim.gather(order, [after], many, in_range=True)
+
+
+def _ordered_by(rows: prim.Tensor, column: prim.Tensor, order: prim.Tensor) -> prim.Tensor:
     """The order of rows by a column; of those with equal elements there, the order that they have."""
     many = (rows.shape[0],)
-    places = prim.iota(many, 0) if order is None else order
-    after = prim.order(prim.gather(rows, [places, prim.expand(column, many)], many, in_range=True), many[0])
-    return after if order is None else prim.gather(order, [after], many, in_range=True)
+    after = prim.order(prim.gather(rows, [order, prim.expand(column, many)], many, in_range=True), many[0])
+    return prim.gather(order, [after], many, in_range=True)
 
 
 def _begins(rows: prim.Tensor, order: prim.Tensor) -> prim.Tensor:

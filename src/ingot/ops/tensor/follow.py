@@ -52,14 +52,15 @@ def cells(x: Fact) -> Array | None:
     if shape is None or x.dtype is None or not x.dtype.is_integer or prod(shape) > MOST_ELEMENTS:
         return None
     if x.elements is None and x.constant is not None and x.constant.is_loaded:
-        return x.constant.numpy().astype(np.int64).astype(np.object_)
-    array = np.full(prod(shape), None, np.object_)
+        array = x.constant.numpy()
+        return (array if array.dtype == np.uint64 else array.astype(np.int64)).astype(np.object_)
+    known = np.full(prod(shape), None, np.object_)
     if x.elements is not None:
-        if len(x.elements) != array.size:
+        if len(x.elements) != known.size:
             return None
         for position, element in enumerate(x.elements):
-            array[position] = element
-    return array.reshape(shape)
+            known[position] = element
+    return known.reshape(shape)
 
 
 def numbers(x: Fact | None) -> Array | None:

@@ -28,9 +28,7 @@ def gather_elements(data: T, indices: Tind, /, *, axis: int = 0) -> T:
     """For each place of `indices`, the element of `data` at that place, moved along `axis` to the index there."""
     axis = _same_rank(data.ndim, indices.ndim, axis)
     require_places(data.shape, indices.shape, axis)
-    at = places_of(indices.shape, axis)
-    at[axis] = from_front(indices, data.shape[axis], axis)
-    return data[tuple(at)]
+    return data[places_of(indices.shape, axis, from_front(indices, data.shape[axis], axis))]
 
 
 @gather_elements.infer

@@ -43,8 +43,10 @@ def gather_nd(data: T, indices: Indices, /, *, batch_dims: Annotated[int, Since(
         axis = batch_dims + position
         at.append(from_front(indices[..., position], data.shape[axis], axis))
     index: tuple[Any, ...] = (*at, ...)
-    slices = data[index]
-    return slices if slices.shape == shape else np.broadcast_to(slices, shape).copy()  # type: ignore[arg-type]
+    slices: Array = data[index]
+    if depth and slices.shape == shape:
+        return slices
+    return np.broadcast_to(slices, shape).copy()  # type: ignore[arg-type]
 
 
 @gather_nd.infer
@@ -115,9 +117,11 @@ def _result(data: Shape, indices: Shape, batch_dims: int) -> Shape:
     depth = indices[-1]
     if isinstance(depth, int) and batch_dims + depth > len(data):
         raise ShapeError(f"coordinates of {depth} after {batch_dims} common axes, data has {len(data)}")
+    assert isinstance(depth, int)
+    if not batch_dims:
+        return indices[:-1] + data[depth:]
     common = tuple(
         unify(a, b, f"sizes of common axis {at}")
         for at, (a, b) in enumerate(zip(data[:batch_dims], indices[:batch_dims], strict=True))
     )
-    assert isinstance(depth, int)
     return common + indices[batch_dims:-1] + data[batch_dims + depth :]

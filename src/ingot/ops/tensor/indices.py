@@ -15,7 +15,7 @@ def from_front(indices: Array, size: int, axis: int) -> Array:
     """Indices counted from the front; InputError with the worst of them if one is outside an axis of `size`."""
     low = high = 0
     if 0 < indices.size <= _FEW:
-        numbers = indices.reshape(-1).tolist()
+        numbers = indices.tolist() if indices.ndim == 1 else indices.reshape(-1).tolist()
         low, high = min(numbers), max(numbers)
     elif indices.size:
         low, high = int(indices.min()), int(indices.max())
@@ -33,10 +33,13 @@ def require_places(data: tuple[int, ...], indices: tuple[int, ...], axis: int) -
             raise ShapeError(f"indices have {size} elements along axis {other}, data has {most}")
 
 
-def places_of(shape: tuple[int, ...], axis: int) -> list[Array]:
-    """The place of each element of a shape along every axis, to be broadcast; nothing along `axis`."""
-    at: list[Array] = []
-    for other, size in enumerate(shape):
-        count = 0 if other == axis else size
-        at.append(np.arange(count).reshape((count,) + (1,) * (len(shape) - 1 - other)))
-    return at
+def places_of(shape: tuple[int, ...], axis: int, along: Array) -> tuple[Array, ...]:
+    """The place of each element of a shape along every axis, to be broadcast; along `axis` it is `along`."""
+    last = len(shape) - 1
+    every = [along if other == axis else np.arange(size) for other, size in enumerate(shape)]
+    return tuple(
+        [
+            places if other in (axis, last) else places.reshape((-1,) + (1,) * (last - other))
+            for other, places in enumerate(every)
+        ]
+    )

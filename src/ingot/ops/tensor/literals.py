@@ -9,13 +9,18 @@ import numpy as np
 
 from ingot.dtypes import Array, DType
 from ingot.errors import InputError
+from ingot.ops.tensor.float_texts import END, SMALLEST, float_texts
 from ingot.ops.text.distinct import of_each
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf|infinity|nan)", re.IGNORECASE)
 _WHOLE = re.compile(r"[+-]?\d+")
+_NO_NUMBERS = {"nan": "NaN", "inf": "INF", "-inf": "-INF"}
 _TRUTH = {"true": 1, "false": 0}
-_LARGE, _SMALL = {2: 1e3, 4: 1e4, 8: 1e4}, 1e-3
-"""Between these, numpy writes numbers of so many bytes without an exponent."""
+_FEW = 64
+"""Numbers that are written one by one."""
+
+_PIECE = 4096
+"""Numbers that are written at a time, all in the caches."""
 
 
 def written(x: Array) -> Array:
@@ -26,13 +31,33 @@ def written(x: Array) -> Array:
     x = x.astype(np.uint8) if x.dtype.kind == "b" else x
     if x.dtype.kind != "f":
         return np.fromiter(map(str, x.tolist()), np.object_, x.size)
-    if x.dtype.itemsize == 8:
-        texts = np.fromiter(map(str, x.tolist()), np.object_, x.size)
-    else:
-        texts = x.astype(np.str_).astype(np.object_)  # plain digits but for large and small numbers
+    if x.size > _FEW and x.dtype.itemsize == 4:
+        return _many_written(x)
+    return np.fromiter(_each_written(x), np.object_, x.size)
+
+
+def _many_written(x: Array) -> Array:
+    """The same of a vector of float32."""
     size = np.abs(x)
-    for place in np.flatnonzero(~((size >= _SMALL) & (size < _LARGE[x.itemsize]) | (x == 0))):
-        texts[place] = _float_text(x[place])
+    others = np.flatnonzero(~((size >= SMALLEST) & (size < END) | (x == 0)))
+    usual = x
+    if others.size:
+        usual = x.copy()
+        usual[others] = 0
+    texts = np.empty(x.size, np.object_)
+    for start in range(0, x.size, _PIECE):
+        texts[start : start + _PIECE] = float_texts(usual[start : start + _PIECE])
+    texts[others] = _each_written(x[others])
+    return texts
+
+
+def _each_written(x: Array) -> list[str]:
+    """The same of a vector of floats, one by one."""
+    numbers: list[Any] = x.tolist() if x.dtype.itemsize == 8 else list(x)
+    texts = [*map(str, numbers)]
+    characters = "".join(texts)
+    if "e" in characters or "n" in characters:  # of an exponent, or infinity, or what is no number
+        return [*map(_plain, numbers, texts)]
     return texts
 
 
@@ -42,7 +67,7 @@ def parsed(x: Array, to: DType) -> Array:
     `True` and `False`, as a truth value is written, are 1 and 0 in every type.
     InputError for a string that spells none, or one no 64-bit integer holds.
     """
-    texts = x.tolist()
+    texts: list[str] = x.tolist()
     if to.is_float:
         try:
             floats = of_each(float, x, np.float64)
@@ -63,12 +88,11 @@ def parsed(x: Array, to: DType) -> Array:
     return np.array([number % 2**64 for number in numbers], np.uint64)
 
 
-def _float_text(number: np.floating[Any]) -> str:
-    if np.isnan(number):
-        return "NaN"
-    if np.isinf(number):
-        return "INF" if number > 0 else "-INF"
-    return np.format_float_positional(number, unique=True, trim="0")
+def _plain(number: Any, text: str) -> str:
+    """A number, which Python or numpy writes as `text`, in plain digits."""
+    if "e" in text:
+        return np.format_float_positional(number, unique=True, trim="0")
+    return _NO_NUMBERS.get(text, text)
 
 
 def _float(text: object) -> float:

@@ -75,7 +75,8 @@ def along(place: prim.Tensor, behind: int) -> prim.Tensor:
 def stored(tensors: Sequence[prim.Tensor]) -> list[prim.Tensor]:
     """The same tensors, of one shape, as parts of one that is stored: what reads them does not compute them again."""
     shape = tensors[0].shape
-    whole = prim.concat([*tensors, *tensors[: 1 if len(tensors) == 1 else 0]], 0)  # what is joined is stored
+    one_more = [prim.full(0, (1, *shape[1:]), tensors[0].dtype)] if len(tensors) == 1 else []
+    whole = prim.concat([*tensors, *one_more], 0)  # what is joined is stored
     starts = [(place * shape[0], *(0,) * (len(shape) - 1)) for place in range(len(tensors))]
     return [prim.slice_(whole, start, shape, in_range=True) for start in starts]
 

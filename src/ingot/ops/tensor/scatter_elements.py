@@ -38,9 +38,8 @@ def scatter_elements(data: T, indices: Tind, updates: T, /, *, axis: int = 0, re
     require_places(data.shape, indices.shape, axis)
     if indices.shape != updates.shape:
         raise ShapeError(f"indices have shape {list(indices.shape)}, updates {list(updates.shape)}")
-    at = places_of(indices.shape, axis)
-    at[axis] = from_front(indices, data.shape[axis], axis)
-    return scattered(data, tuple(at), updates, reduction)
+    at = places_of(indices.shape, axis, from_front(indices, data.shape[axis], axis))
+    return scattered(data, at, updates, reduction)
 
 
 @scatter_elements.infer

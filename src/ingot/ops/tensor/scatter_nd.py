@@ -40,7 +40,7 @@ def scatter_nd(data: T, indices: Indices, updates: T, /, *, reduction: str = "no
     at = tuple(from_front(indices[..., axis], data.shape[axis], axis) for axis in range(depth))
     if depth == 0:  # each slice is the whole of `data`
         flat = updates.reshape(-1, *data.shape)
-        result = data
+        result = data.copy()
         for update in flat:
             result = scattered(result, (...,), update, reduction)
         return result

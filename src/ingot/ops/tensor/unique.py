@@ -19,6 +19,7 @@ from ingot.ops.shapes import axis_of, fresh, product
 from ingot.ops.tensor.carriers import carrier
 from ingot.ops.tensor.distinct import distinct_rows
 from ingot.ops.tensor.follow import guarded, tensor
+from ingot.ops.text.distinct import numbered
 from ingot.ops.typesets import ALL, ALL_3, INT64, types
 from ingot.prim.tensor import SizeReader
 
@@ -100,12 +101,21 @@ def downgrade(op: Any, x: Value, /, *, axis: int | None, sorted_: int, outputs: 
 
 def _distinct_texts(texts: list[str]) -> tuple[Array, Array, Array]:
     """Where each distinct text comes first, in ascending order; which one each is; how often each comes."""
-    first = dict(zip(reversed(texts), range(len(texts) - 1, -1, -1), strict=True))
-    ascending = sorted(first)
-    places = {text: place for place, text in enumerate(ascending)}
-    inverse = np.fromiter(map(places.__getitem__, texts), np.int64, len(texts))
-    at = np.fromiter(map(first.__getitem__, ascending), np.int64, len(ascending))
-    return at, inverse, np.bincount(inverse, minlength=len(ascending)).astype(np.int64, copy=False)
+    different, which = numbered(texts)
+    if which is None:
+        places = dict(zip(reversed(texts), range(len(texts) - 1, -1, -1), strict=True))
+        different = sorted(places)
+        numbers = {text: number for number, text in enumerate(different)}
+        inverse = np.fromiter(map(numbers.__getitem__, texts), np.int64, len(texts))
+        first = np.fromiter(map(places.__getitem__, different), np.int64, len(different))
+        return first, inverse, np.bincount(inverse, minlength=len(different)).astype(np.int64, copy=False)
+    ascending = sorted(range(len(different)), key=different.__getitem__)
+    rank = np.empty(len(different), np.int64)
+    rank[ascending] = np.arange(len(different))
+    inverse = rank.take(which)
+    first = np.empty(len(different), np.int64)
+    first[inverse[::-1]] = np.arange(len(texts) - 1, -1, -1)  # of those in one place the last stays
+    return first, inverse, np.bincount(inverse, minlength=len(different)).astype(np.int64, copy=False)
 
 
 def _ranks(x: Array) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,15 +13,18 @@ from ingot.dtypes import Array
 _FEW = 8
 """Texts of which it does not pay to find out which are equal."""
 
+_SAMPLE = 1024
+"""Texts that are taken to be like all of them."""
 
-def looked_up(texts: list[Any], table: Mapping[Any, Any], dtype: npt.DTypeLike) -> Array:
-    """The values of texts in a table, as a vector."""
-    return np.fromiter(map(table.__getitem__, texts), dtype, len(texts))
+_CODES = 256
+"""Different texts that a byte can tell apart."""
 
 
 def of_each(function: Callable[[str], Any], x: Array, dtype: npt.DTypeLike) -> Array:
     """The values of a function of texts."""
-    result = _of_each(function, texts_of(x), dtype)
+    different, which = numbered(texts_of(x))
+    values = np.fromiter(map(function, different), dtype, len(different))
+    result = values if which is None else values.take(which)
     return result if x.ndim == 1 else result.reshape(x.shape)
 
 
@@ -31,17 +34,19 @@ def texts_of(x: Array) -> list[str]:
     return texts
 
 
-def _of_each(function: Callable[[str], Any], texts: list[str], dtype: npt.DTypeLike) -> Array:
-    different = set(texts) if len(texts) > _FEW else texts
-    if 2 * len(different) > len(texts):
-        return np.fromiter(map(function, texts), dtype, len(texts))
-    return looked_up(texts, {text: function(text) for text in different}, dtype)
-
-
 def numbered(texts: list[str]) -> tuple[list[str], Array | None]:
-    """The different texts, as they first come, and which of them each is; None where hardly any comes twice."""
-    different = dict.fromkeys(texts)
-    if len(texts) <= _FEW or 2 * len(different) > len(texts):
+    """The different texts, in any order, and which of them each is; None where hardly any comes twice."""
+    if len(texts) <= _FEW:
         return texts, None
-    places = {text: place for place, text in enumerate(different)}
-    return list(different), looked_up(texts, places, np.int64)
+    for sample in (texts[:_SAMPLE], texts):
+        different = list(set(sample))
+        if 2 * len(different) > len(sample):
+            return texts, None
+        numbers = {text: number for number, text in enumerate(different)}.__getitem__
+        try:
+            if len(different) <= _CODES:
+                return different, np.frombuffer(bytes(map(numbers, texts)), np.uint8)
+            return different, np.fromiter(map(numbers, texts), np.int64, len(texts))
+        except KeyError:  # a text that is not in the sample
+            continue
+    raise AssertionError("a text is not among all of them")
