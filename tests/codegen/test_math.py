@@ -163,10 +163,9 @@ def test_integers_are_refused() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_only_functions_that_say_so_branch(name: str) -> None:
-    entry = looped(name, np.float32, 4).globals["kernel"]
-    assert isinstance(entry, ir.Function)
-    blocks = len(entry.blocks)
-    assert (blocks > 3) == FUNCTIONS[name].branches
+    entries = [looped(name, dtype, 4).globals["kernel"] for dtype in (np.float32, np.float64)]
+    blocks = [len(entry.blocks) for entry in entries if isinstance(entry, ir.Function)]
+    assert (max(blocks) > 3) == FUNCTIONS[name].branches
 
 
 @pytest.mark.parametrize(("triple", "cpu", "features"), TARGETS)

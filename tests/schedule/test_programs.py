@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from fuse.programs import N, parameter, weights
-from ingot.prim import apply, contract, pad, permute, reduce_, scan, window
+from ingot.prim import apply, contract, pad, permute, reduce_, scan, unsqueeze, window
 from lower.machine import runs
-from schedule.scheduled_programs import schedules_to
+from schedule.scheduled_programs import schedules_to, texts_of
 
 
 def test_the_contiguous_axis_runs_in_vectors_and_the_others_are_shared_by_threads() -> None:
@@ -83,6 +83,122 @@ kernel k1(x: float32[20480], k1_out: float32[20480])
         for i0 < 40:
           total += x[i0*512 + i1s*64 + i1t*8 + i1]
           k1_out[i0*512 + i1s*64 + i1t*8 + i1] = total
+""",
+    )
+
+
+def test_each_of_many_matrices_is_reduced_in_several_columns_at_a_time() -> None:
+    schedules_to(
+        [reduce_("add", parameter("x", 3, 40, 100), (1,))],
+        """
+kernel k1(x: float32[12000], k1_out: float32[300])
+  for i0 < 3 parallel:
+    for i2s < 1:
+      for i2 < 8 vector:
+        for i2t < 8 jam:
+          r0 = 0.0
+          for j1 < 40:
+            r0 += x[i0*4000 + j1*100 + i2s*64 + i2t*8 + i2]
+          k1_out[i0*100 + i2s*64 + i2t*8 + i2] = r0
+    for i2s < 1:
+      for i2 < 8 vector:
+        for i2t < 4 jam:
+          r0 = 0.0
+          for j1 < 40:
+            r0 += x[i0*4000 + j1*100 + i2s*32 + i2t*8 + i2 + 64]
+          k1_out[i0*100 + i2s*32 + i2t*8 + i2 + 64] = r0
+    for i2r < 4 vector:
+      r0 = 0.0
+      for j1 < 40:
+        r0 += x[i0*4000 + j1*100 + i2r + 96]
+      k1_out[i0*100 + i2r + 96] = r0
+""",
+    )
+
+
+@pytest.mark.parametrize("shape", [(3, 40, 100), (2, 17, 513), (5, 20, 15), (2, 300, 48)])
+@pytest.mark.parametrize("dtype", ["float", "double", "int64", "int32", "uint8"])
+def test_columns_of_many_matrices_are_reduced_as_the_reference_does(shape: tuple[int, ...], dtype: str) -> None:
+    x = np.random.default_rng(1).integers(0, 9, shape).astype({"float": "f4", "double": "f8"}.get(dtype, dtype))
+    for sizes in (", ".join(map(str, shape)), "b, m, n"):
+        sums = "" if dtype == "uint8" else "z = ReduceSum (x, axes)"
+        runs(
+            f"g ({dtype}[{sizes}] x) => (m{', z' if sums else ''}) <int64[1] axes = {{1}}>"
+            f" {{ m = ReduceMax (x, axes) {sums} }}",
+            {"x": x},
+        )
+
+
+def test_reductions_of_the_same_elements_are_one_kernel() -> None:
+    x = parameter("x", 40, 9)
+    schedules_to(
+        [reduce_("maximum", x, (1,)), reduce_("add", x * x, (1,))],
+        """
+kernel k1(x: float32[360], k1_out: float32[40], k2_out: float32[40])
+  for i0 < 40 parallel:
+    r0 = -inf
+    r0_1 = 0.0
+    for j1 < 9 vector:
+      r0 = maximum(r0, x[i0*9 + j1])
+      r0_1 += x[i0*9 + j1] * x[i0*9 + j1]
+    k1_out[i0] = r0
+    k2_out[i0] = r0_1
+""",
+    )
+
+
+def test_reductions_of_other_elements_or_of_each_other_are_kernels_of_their_own() -> None:
+    x, y = parameter("x", 40, 9), parameter("y", 40, 9)
+    assert texts_of(reduce_("maximum", x, (1,)), reduce_("add", y, (1,))).count("kernel") == 2
+    assert texts_of(reduce_("maximum", x, (1,)), reduce_("add", x, (0,))).count("kernel") == 2
+    most = reduce_("maximum", x, (1,))
+    assert texts_of(most, reduce_("add", x - most, (1,))).count("kernel") == 2
+
+
+@pytest.mark.parametrize("shape", [(3, 40000), (1, 100003), (5, 7, 9)])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_merged_reductions_are_those_of_the_reference(shape: tuple[int, ...], threads: int) -> None:
+    x = np.random.default_rng(2).integers(-9, 9, shape).astype(np.float32)
+    for sizes in (", ".join(map(str, shape)), ", ".join("abc"[: len(shape)])):
+        runs(
+            f"g (float[{sizes}] x) => (a, b, c, d, e, f, y, s, z) <int64[1] axes = {{-1}}> {{ a = ReduceMax (x, axes)"
+            " b = ReduceMin (x, axes) c = ReduceMean (x, axes) d = ReduceSumSquare (x, axes) e = ReduceL1 (x, axes)"
+            " f = ReduceMax (x) y, s, z = DynamicQuantizeLinear (x) }",
+            {"x": x},
+            threads=threads,
+        )
+
+
+def test_rows_that_meet_all_others_are_turned_once_and_reduced_in_tiles() -> None:
+    x, y = parameter("x", 6, 20), parameter("y", 24, 20)
+    apart = unsqueeze(x, [2]) - unsqueeze(permute(y, (1, 0)), [0])
+    schedules_to(
+        [reduce_("add", apart * apart, (1,))],
+        """
+kernel k1(y: float32[480], k1_out: float32[480])
+  for i0s < 3 parallel:
+    for i1 < 24 vector:
+      for i0t < 8 jam:
+        t0 = minimum(i0s*8, 12)
+        k1_out[i1 + t0*24 + i0t*24] = y[i1*20 + t0 + i0t]
+kernel k2(k1_out: float32[480], x: float32[120], k2_out: float32[144])
+  for i0s < 2 parallel:
+    for i2s < 1:
+      for i2 < 8 vector:
+        for i0t < 4 jam:
+          for i2t < 2 jam:
+            r0 = 0.0
+            for j1 < 20:
+              t0 = x[j1 + minimum(i0s*4 + i0t, 5)*20] - k1_out[j1*24 + i2s*16 + i2t*8 + i2]
+              r0 += t0 * t0
+            k2_out[minimum(i0s*4 + i0t, 5)*24 + i2s*16 + i2t*8 + i2] = r0
+    for i2r < 8 vector:
+      for i0t < 4 jam:
+        r0 = 0.0
+        for j1 < 20:
+          t1 = x[j1 + minimum(i0s*4 + i0t, 5)*20] - k1_out[j1*24 + i2r + 16]
+          r0 += t1 * t1
+        k2_out[minimum(i0s*4 + i0t, 5)*24 + i2r + 16] = r0
 """,
     )
 

@@ -15,6 +15,7 @@ from ingot.fuse.epilogue import Epilogues, column_axes
 from ingot.fuse.gathered_rows import gathered_rows
 from ingot.fuse.limits import FusionLimits
 from ingot.fuse.long_expression import cuts, nested_gathers
+from ingot.fuse.paired_rows import paired_rows
 from ingot.fuse.repeated_rows import repeated_rows
 from ingot.fuse.sides import Sides, constants_left
 from ingot.fuse.uses import External, Uses, is_moving, is_spread
@@ -53,6 +54,7 @@ SUPPRESSION = "boxes that are kept are stored"
 SCATTER = "what is written at computed places is stored"
 GATHERED_ROWS = "rows of it are gathered"
 REPEATED_ROWS = "rows of it are repeated"
+PAIRED_ROWS = "each of its rows is reduced with many others"
 BRANCHED = "a branch is by it"
 LOOP_BEGIN = "a loop begins with it"
 LOOP_STATE = "the next run of the loop reads it"
@@ -129,6 +131,9 @@ def choose(uses: Uses, limits: FusionLimits) -> Choice:
         in_order.add(tensor)
     for tensor in repeated_rows(uses):
         stored.setdefault(tensor, REPEATED_ROWS)
+        in_order.add(tensor)
+    for tensor in paired_rows(uses):
+        stored.setdefault(tensor, PAIRED_ROWS)
         in_order.add(tensor)
     for tensor in nested_gathers(uses, stored, inside, limits.inlined // _OF_A_GATHER):
         stored.setdefault(tensor, LONG_EXPRESSION)

@@ -88,6 +88,14 @@ def _remainder(a: Array, b: Array) -> Array:
     return np.where(b == 0, 0, np.fmod(a, np.where(b == 0, 1, b))).astype(a.dtype)
 
 
+def _power(a: Array, b: Array) -> Array:
+    """Of integers, the bits of the exponent are those of an unsigned one, and the result wraps around."""
+    if a.dtype.kind not in "iu":
+        return np.asarray(np.power(a, b))
+    unsigned = f"u{a.dtype.itemsize}"
+    return np.asarray(np.power(a.astype(unsigned), b.astype(unsigned))).astype(a.dtype)
+
+
 def _erf(x: Array) -> Array:
     return np.asarray(np.vectorize(math.erf, otypes=[x.dtype])(x))
 
@@ -129,7 +137,7 @@ def _table() -> dict[str, Function]:
     }  # fmt: skip
     two: dict[str, Callable[..., Array]] = {
         "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide": _divide, "remainder": _remainder,
-        "maximum": np.maximum, "minimum": np.minimum, "power": np.power, "and": np.bitwise_and, "or": np.bitwise_or,
+        "maximum": np.maximum, "minimum": np.minimum, "power": _power, "and": np.bitwise_and, "or": np.bitwise_or,
         "xor": np.bitwise_xor, "shift_left": _shift_left, "shift_right": _shift_right, "copysign": np.copysign,
         "divide_by_normal": np.divide,
     }  # fmt: skip

@@ -93,7 +93,7 @@ def _schedule_kernel(kernel: Kernel, limits: FusionLimits) -> tuple[Kernel, ...]
             parts.append(kernel_of(name, (scheduled,), _written(scheduled)))
             continue
         for place, part in enumerate(split.parts):
-            parts.append(kernel_of(f"{name}_parts{place or ''}", (schedule_rows(part),), (split.buffer,)))
+            parts.append(kernel_of(f"{name}_parts{place or ''}", (schedule_rows(part),), split.buffers))
         whole = schedule_rows(split.whole)
         parts.append(kernel_of(name, (whole,), _written(whole)))
     return tuple(parts)

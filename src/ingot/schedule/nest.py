@@ -9,12 +9,13 @@ from ingot.loops.near import near_places
 from ingot.loops.rewrite import indices, joined, joins
 from ingot.loops.walk import walk
 from ingot.schedule.blocked_sums import in_blocks
-from ingot.schedule.columns import in_columns
+from ingot.schedule.columns import in_columns, in_columns_of_each
 from ingot.schedule.interleave import interleaved
 from ingot.schedule.interleave_chains import interleave_chains
 from ingot.schedule.jam import jam_of, shared_innermost
 from ingot.schedule.loads_inside import loads_inside
 from ingot.schedule.narrow_positions import narrow_positions
+from ingot.schedule.pairs import pairs_in_tiles
 from ingot.schedule.repeat import repeated
 from ingot.schedule.reuse_costly import reuse_costly
 from ingot.schedule.target import Target
@@ -61,19 +62,30 @@ def schedule_nest(nest: Nest, target: Target) -> tuple[Statement, ...]:
 def _across(nest: Nest, across: Var, target: Target) -> tuple[Statement, ...]:
     """The loops of a nest whose rows are vectorised, those beside them jammed where they read the same."""
     rows = [row for row in nest.rows if row is not across]
+    body = _serial_body(nest.stages)
+    tiles = pairs_in_tiles(nest, across, body, target)
+    if tiles is not None:
+        return _shared(*tiles)
     split = jam_of(nest, across, target.registers)
-    stages = nest.stages if split is None else [shared_innermost(stage, split.var) for stage in nest.stages]
-    body = tuple(statement for stage in stages for statement in _serial(stage))
     if split is None:
-        is_reduced = any(stage.inner for stage in nest.stages) and not rows
-        columns = in_columns(across, body, target) if is_reduced else None
-        return _shared(rows, (columns or For(across, body, Kind.VECTOR),))
+        return _shared(rows, _in_columns(nest, across, body, target) or (For(across, body, Kind.VECTOR),))
+    body = _serial_body([shared_innermost(stage, split.var) for stage in nest.stages])
     jammed: tuple[Statement, ...] = (For(across, split.jammed(body), Kind.VECTOR),)
     if split.rest is None:
         return _shared([*rows[:-1], *([] if split.steps is None else [split.steps])], jammed)
     assert split.steps is not None
     alone = For(split.rest, (For(across, split.alone(body), Kind.VECTOR),))
     return _shared(rows[:-1], (For(split.steps, jammed), alone))
+
+
+def _in_columns(nest: Nest, across: Var, body: tuple[Statement, ...], target: Target) -> tuple[Statement, ...] | None:
+    """The loops of a reduction over columns, several at a time; None where it is none, or that does not pay."""
+    if not any(stage.inner for stage in nest.stages):
+        return None
+    if len(nest.rows) > 1:
+        return in_columns_of_each(nest, across, body, target)
+    columns = in_columns(across, body, target)
+    return None if columns is None else (columns,)
 
 
 def _shared(rows: Sequence[Var], loops: tuple[Statement, ...]) -> tuple[Statement, ...]:
@@ -91,6 +103,10 @@ def collapse(nest: Nest) -> Nest:
 def _collapsed(stage: Stage) -> Stage:
     inner, (joined,) = _join(stage.inner, (stage,))
     return Stage(inner, joined.starts, joined.body)
+
+
+def _serial_body(stages: Sequence[Stage]) -> tuple[Statement, ...]:
+    return tuple(statement for stage in stages for statement in _serial(stage))
 
 
 def _serial(stage: Stage) -> tuple[Statement, ...]:

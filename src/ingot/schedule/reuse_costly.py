@@ -11,9 +11,9 @@ from ingot.loops.rewrite import Reindexed, parts
 
 def reuse_costly(nest: Nest) -> Nest:
     """The nest with one costly value computed once, in the memory of the result, if several passes need it."""
-    if len(nest.stages) < 2:
-        return nest
     *before, last = nest.stages
+    if not before or len(last.body) > 1:
+        return nest
     (store,) = last.body
     assert isinstance(store, Store)
     for position, stage in enumerate(before):

@@ -42,6 +42,7 @@ from ingot.schedule.forward_stores import forward_stores
 from ingot.schedule.fusion_limits import fusion_limits
 from ingot.schedule.hoist_packing import hoist_packing
 from ingot.schedule.merge_epilogues import grouped, merge_epilogues
+from ingot.schedule.merge_reductions import merge_reductions
 from ingot.schedule.nest import collapse, schedule_nest
 from ingot.schedule.recurrence import enclose_loops
 from ingot.schedule.sequential import schedule_statements
@@ -78,13 +79,15 @@ def schedule(fused: Fused, target: Target) -> Scheduled:
     constants: dict[Buffer, ConstantMemory] = {**fused.constants, **dict(grouped(fused.constants, merged.groups))}
     forwarded = forward_stores(merged.steps, fused.visible)
     alternated = alternate(forwarded.steps, constants)
+    reduced = merge_reductions(alternated.steps)
     kernels: dict[Kernel, tuple[Kernel, ...]] = {}
-    for kernel in kernels_in(alternated.steps):
+    for kernel in kernels_in(reduced.steps):
         kernels[kernel] = _winograd(kernel, constants, target) or _schedule_kernel(kernel, target)
-    hoisted = hoist_packing(replace_kernels(alternated.steps, kernels), target)
+    hoisted = hoist_packing(replace_kernels(reduced.steps, kernels), target)
     fused_stores: dict[Kernel, Tensor] = {}
     for kernel, new_ones in kernels.items():
-        old = alternated.origins.get(kernel, kernel)
+        last = reduced.origins.get(kernel, (kernel,))[-1]
+        old = alternated.origins.get(last, last)
         last = forwarded.origins.get(old, (old,))[-1]
         fused_stores.update(dict.fromkeys(new_ones, fused.stores[merged.origins.get(last, (last,))[-1]]))
     enclosed = enclose_loops(hoisted.steps)
@@ -106,7 +109,7 @@ def _schedule_kernel(kernel: Kernel, target: Target) -> tuple[Kernel, ...]:
         split = split_reduction(collapse(nest), kernel.name, fusion_limits(target))
         if split is not None:
             parts = kernel_of(
-                f"{kernel.name}_parts", tuple(schedule_nest(part, target) for part in split.parts), (split.buffer,)
+                f"{kernel.name}_parts", tuple(schedule_nest(part, target) for part in split.parts), split.buffers
             )
             return parts, kernel_of(kernel.name, (schedule_nest(split.whole, target),), kernel.writes)
     nests = tuple(_schedule(nest, kernel.name, target) for nest in kernel.nests)

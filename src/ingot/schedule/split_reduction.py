@@ -22,10 +22,10 @@ _UNKNOWN_PARTS = 32
 
 @dataclass(frozen=True, slots=True)
 class SplitReduction:
-    """The nests that reduce parts, in any order, the buffer of partial results, and the nest that reduces these."""
+    """The nests that reduce parts, in any order, the buffers of partial results, and the nest that reduces these."""
 
     parts: tuple[Nest, ...]
-    buffer: Buffer
+    buffers: tuple[Buffer, ...]
     whole: Nest
 
 
@@ -40,33 +40,38 @@ def split_reduction(
         return None
     first, last = nest.stages
     rows = extent(nest.rows)
-    if last.inner or len(first.body) != 1 or not limits.divides(rows, extent(first.inner)):
+    updates = [statement for statement in first.body if isinstance(statement, Update)]
+    if last.inner or len(updates) < len(first.body) or not limits.divides(rows, extent(first.inner)):
         return None
-    (update,) = first.body
     count = _parts(first, shortest, most_parts)
-    if count is None or not isinstance(update, Update):
+    if count is None or len({update.name for update in updates}) < len(updates):
         return None
     along, *others = first.inner
     part_length = along.extent // count
     rest = along.extent - part_length * count
     part_count = count if rest == 0 else count + 1
-    dtype = update.value.dtype
-    buffer = Buffer(f"{name}_parts", dtype, part_count * rows)
+    names = [f"{name}_parts{number or ''}" for number in range(len(updates))]
+    buffers = [Buffer(own, update.value.dtype, part_count * rows) for own, update in zip(names, updates, strict=True)]
+    reduced = list(zip(updates, buffers, strict=True))
     row = _row(nest.rows, part_count)
-    local = Local(dtype, update.name)
 
     def part(length: Dim, start: Index, rows: tuple[Var, ...], place: Index) -> Nest:
         inner = Var(along.name, length)
         change = Reindexed(lambda index: _moved(index, along, Index(((inner, 1),)) + start))
-        stage = Stage((inner, *others), first.starts, (change.statement(update),))
-        return Nest(rows, (stage, Stage((), (), (Store(buffer, row + place, local),))))
+        stage = Stage((inner, *others), first.starts, tuple(map(change.statement, updates)))
+        stores = (Store(buffer, row + place, Local(buffer.dtype, update.name)) for update, buffer in reduced)
+        return Nest(rows, (stage, Stage((), (), tuple(stores))))
 
     number, every = Var("part", count), Var("part", part_count)
     parts = [part(part_length, Index(((number, part_length),)), (*nest.rows, number), Index(((number, 1),)))]
     if rest != 0:
         parts.append(part(rest, Index((), part_length * count), nest.rows, Index((), count)))
-    combine = Update(update.name, update.function, Load(dtype, buffer, row + Index(((every, 1),))))
-    return SplitReduction(tuple(parts), buffer, Nest(nest.rows, (Stage((every,), first.starts, (combine,)), last)))
+    combine = tuple(
+        Update(update.name, update.function, Load(buffer.dtype, buffer, row + Index(((every, 1),))))
+        for update, buffer in reduced
+    )
+    whole = Nest(nest.rows, (Stage((every,), first.starts, combine), last))
+    return SplitReduction(tuple(parts), tuple(buffers), whole)
 
 
 def _parts(stage: Stage, shortest: int, most_parts: int) -> int | None:

@@ -49,3 +49,13 @@ def test_the_power_of_a_half_is_that_of_c(kind: str) -> None:
         (y,) = ingot.Session(model, providers=(provider, "reference")).run(None, {"x": x})
         np.testing.assert_array_equal(y, np.array([np.inf, 0, 0, 2, np.nan, np.inf, np.nan], dtype))
         assert not np.signbit(y[1])
+
+
+@pytest.mark.parametrize("kind", ["float", "double", "float16"])
+@pytest.mark.parametrize("exponent", [2, 3, 0.5, 1.5, -1, 0])
+def test_powers_by_one_exponent_of_a_run(kind: str, exponent: float) -> None:
+    dtype = {"float": np.float32, "double": np.float64, "float16": np.float16}[kind]
+    x = np.array([0, 0.1, 0.7, 1, 1.5, 2, 30, np.inf] * 5 + [0.3], dtype)
+    feeds = [{"x": x, "y": np.array([exponent], dtype)}, {"x": -x, "y": np.array([exponent], dtype)}]
+    rtol = {"float": 2e-7, "double": 4e-16, "float16": 1e-3}[kind]
+    runs(f"g ({kind}[n] x, {kind}[1] y) => (z) {{ z = Pow (x, y) }}", *feeds, rtol=rtol)

@@ -7,6 +7,7 @@ import pytest
 
 from ingot.dtypes import Array
 from ingot.errors import InputError
+from ingot.ops.signal.fast_fourier import factors_of
 from ingot.session import Session
 from lower.agreement import agree, lowered, refusal
 
@@ -55,8 +56,51 @@ def test_half_a_spectrum_becomes_a_real_signal(length: int) -> None:
     agree(graph, RTOL, ATOL, x=floats(2, 5, 2))
 
 
-def test_a_large_transform_is_left_to_a_fast_one() -> None:
-    assert "4096 samples" in refusal("g (float[B, 4096, 1] x) => (y) { y = DFT (x) }")
+def test_a_large_transform_without_small_factors_is_left_to_the_reference() -> None:
+    assert "4099 samples" in refusal("g (float[B, 4099, 1] x) => (y) { y = DFT (x) }")
+
+
+def test_many_long_transforms_are_left_to_the_reference() -> None:
+    assert "4096 samples" in refusal("g (float[64, 4096, 1] x) => (y) { y = DFT (x) }")
+
+
+@pytest.mark.parametrize(("attributes", "parts"), [("onesided = 1", 1), ("inverse = 0", 1), ("inverse = 0", 2)])
+@pytest.mark.parametrize("size", [128, 243, 400, 1000, 2048, 4096])
+def test_transforms_of_lengths_with_small_factors_agree(attributes: str, parts: int, size: int) -> None:
+    assert len(factors_of(size)) == 2 + (size > 1024)
+    graph = f"g (float[B, {size}, {parts}] x) => (y) {{ y = DFT <{attributes}> (x) }}"
+    agree(graph, RTOL, size * 1e-7, x=floats(2, size, parts))
+
+
+@pytest.mark.parametrize("kind", ["float16", "double"])
+def test_transforms_in_steps_of_every_type_agree(kind: str) -> None:
+    dtype, rtol, atol = (np.float16, 1e-2, 0.05) if kind == "float16" else (np.float64, 1e-12, 1e-12)
+    agree(f"g ({kind}[B, 256, 2] x) => (y) {{ y = DFT (x) }}", rtol, atol, x=floats(2, 256, 2).astype(dtype))
+
+
+@pytest.mark.parametrize(("length", "attributes", "parts"), [(200, "onesided = 1", 1), (480, "inverse = 0", 2)])
+@pytest.mark.parametrize("axis", [1, 2])
+def test_transforms_in_steps_of_a_longer_or_shorter_signal_agree(
+    length: int, attributes: str, parts: int, axis: int
+) -> None:
+    graph = f"""g (float[B, 300, 300, {parts}] x) => (y) <int64 n = {{{length}}}, int64 a = {{{axis}}}>
+    {{ y = DFT <{attributes}> (x, n, a) }}"""
+    agree(graph, RTOL, 1e-4, x=floats(1, 300, 300, parts))
+
+
+@pytest.mark.parametrize("length", [250, 256, 400, 512])
+def test_half_a_long_spectrum_becomes_a_real_signal(length: int) -> None:
+    graph = f"""g (float[B, 201, 2] x) => (y) <int64 n = {{{length}}}>
+    {{ y = DFT <inverse = 1, onesided = 1> (x, n) }}"""
+    agree(graph, RTOL, ATOL, x=floats(2, 201, 2))
+
+
+@pytest.mark.parametrize(("onesided", "parts"), [(0, 1), (0, 2), (1, 1)])
+@pytest.mark.parametrize("faded", [False, True])
+def test_frames_that_are_transformed_in_steps_agree(onesided: int, parts: int, faded: bool) -> None:
+    graph = f"""g (float[B, T, {parts}] x, float[256] w) => (y) <int64 s = {{64}}, int64 n = {{256}}>
+    {{ y = STFT <onesided = {onesided}> (x, s, {"w" if faded else ""}, n) }}"""
+    agree(graph, RTOL, 1e-4, x=floats(2, 1000, parts), w=floats(256))
 
 
 @pytest.mark.parametrize("operator", ["HannWindow", "HammingWindow", "BlackmanWindow"])

@@ -10,8 +10,9 @@ from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.byte_rounding import ByteRounding, byte_rounding, divided, held, nearest, rounds_at_once
 from ingot.codegen.llvm.emitter import Frame
 from ingot.codegen.llvm.lanes import count_of
+from ingot.codegen.llvm.math.power import pow_by_one
 from ingot.codegen.llvm.memory import Memory
-from ingot.codegen.llvm.types import I1, I32, element, stack_slot, stored, vector
+from ingot.codegen.llvm.types import I1, I32, element, is_float, stack_slot, stored, vector
 from ingot.dataclass import dataclass
 from ingot.dtypes import DType
 from ingot.loops.ir import Apply, CheckedIndex, Index, Literal, Load, Local, Position, RuntimeScalar, Scalar, Select
@@ -95,8 +96,13 @@ class Expressions(Memory):
         rounding = byte_rounding(value)
         if rounding is not None and (rounded := self._rounded_bytes(rounding, value.dtype)) is not None:
             return rounded
-        arguments = self._alike(*map(self.scalar, value.arguments))
         operand = value.arguments[-1].dtype
+        if (wrong := _reported(value)) is not None:
+            self._report(self.scalar(wrong))
+            return self.scalar(value.arguments[0])
+        if value.function == "power" and is_float(operand) and (power := self._power_by_one(*value.arguments)):
+            return power
+        arguments = self._alike(*map(self.scalar, value.arguments))
         if value.function == "cast":
             return scalars.cast(self.b, arguments[0], operand, value.dtype)
         if value.function == "bitcast":
@@ -104,6 +110,13 @@ class Expressions(Memory):
         if value.function in ("divide", "remainder") and isinstance(arguments[1].type, ir.IntType | ir.VectorType):
             self._report_zero(arguments[1], operand)
         return scalars.apply(self.b, value.function, operand, arguments)
+
+    def _power_by_one(self, base: Scalar, exponent: Scalar) -> ir.Value | None:
+        """The powers of vectors by one exponent, which a run has; None where there is more than one, or it is known."""
+        x, y = self.scalar(base), self.scalar(exponent)
+        if count_of(x) == 1 or count_of(y) > 1 or isinstance(y, ir.Constant):
+            return None
+        return pow_by_one(self.b, x, y, self.splat(y, count_of(x)))
 
     def _rounded_bytes(self, rounding: ByteRounding, dtype: DType) -> ir.Value | None:
         """Vectors of bytes that are rounded at once; None where there is no such instruction."""
@@ -164,6 +177,15 @@ class Expressions(Memory):
     def _fetched(self, cell: Cell) -> ir.Value:
         value = self.b.load_local(cell.pointer, typ=vector(stored(cell.dtype), cell.lanes))
         return self._computed(value, cell.dtype)
+
+
+def _reported(value: Apply) -> Scalar | None:
+    """The condition of an integer divided by zero where it holds, else by one, which is itself; None of any other."""
+    match value:
+        case Apply(function="divide", arguments=(_, Apply(function="where", arguments=(wrong, zero, one)))):
+            numbers = [by.value for by in (zero, one) if isinstance(by, Literal)]
+            return wrong if value.dtype.is_integer and numbers == [0, 1] else None
+    return None
 
 
 def _is_never_zero(value: ir.Value) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingot.codegen.llvm import ir
+from ingot.codegen.llvm import integers, ir
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.math import FUNCTIONS as MATH
 from ingot.codegen.llvm.types import F32, I1, I16, I32, I64, element, is_float, is_signed, vector
@@ -173,27 +173,14 @@ def _of_integers(b: Builder, function: str, dtype: DType, kind: ir.Type, argumen
             name = ("s" if signed else "u") + function[:3]
             return intrinsic(b, name, kind, arguments)
         case "divide" | "remainder":
-            return _division(b, function, dtype, arguments)
+            return integers.division(b, function, dtype, *arguments)
+        case "power" if dtype is not DType.BOOL:
+            return integers.power(b, *arguments)
         case "shift_left" | "shift_right":
             return _shift(b, function, dtype, arguments)
         case "floor" | "ceil" | "round" | "truncate":
             return arguments[0]
     raise Unemittable(f"{function} of {dtype}")
-
-
-def _division(b: Builder, function: str, dtype: DType, arguments: Sequence[ir.Value]) -> ir.Value:
-    """Never a trap: a divisor of zero is replaced by one, and the least number by minus one gives itself."""
-    a, divisor = arguments
-    lanes = getattr(a.type, "count", 1)
-    zero, one = number(dtype, 0, lanes), number(dtype, 1, lanes)
-    safe = b.select(b.icmp_signed("==", divisor, zero), one, divisor)
-    if not is_signed(dtype):
-        return b.udiv(a, safe) if function == "divide" else b.urem(a, safe)
-    minus = b.icmp_signed("==", safe, number(dtype, -1, lanes))
-    safe = b.select(minus, one, safe)
-    if function == "divide":
-        return b.select(minus, b.neg(a), b.sdiv(a, safe))
-    return b.select(minus, zero, b.srem(a, safe))
 
 
 def _shift(b: Builder, function: str, dtype: DType, arguments: Sequence[ir.Value]) -> ir.Value:

@@ -78,22 +78,31 @@ def lower(x: prim.Tensor, y: prim.Tensor, /, *, facts: tuple[Fact, ...]) -> prim
 
 
 def _of_integers(x: prim.Tensor, y: prim.Tensor) -> prim.Tensor:
-    """Whole powers by squaring, bit by bit; zero to a negative power is an error of the run."""
-    result, square = prim.scalar(1, x.dtype), x
-    bits = y.dtype.numpy.itemsize * 8 - (y.dtype in SIGNED)
-    for bit in range(bits):
-        is_set = prim.apply("not_equal", prim.apply("and", y, 1 << bit), 0)
-        result = prim.where(is_set, result * square, result)
-        square = square * square if bit + 1 < bits else square
+    """Whole powers, which wrap around; zero to a negative power is an error of the run."""
+    natural = prim.apply("power", x, _as_exponent(y, x.dtype))
     if y.dtype not in SIGNED:
-        return result
+        return natural
     is_negative = prim.apply("less", y, 0)
     unit = prim.where(prim.apply("equal", x, 1), prim.scalar(1, x.dtype), 0)
     if x.dtype in SIGNED:
         is_odd = prim.apply("equal", prim.apply("and", y, 1), 1)
         unit = prim.where(prim.apply("equal", x, -1), prim.where(is_odd, prim.scalar(-1, x.dtype), 1), unit)
     is_wrong = prim.apply("and", is_negative, prim.apply("equal", x, 0))
-    return _checked(prim.where(is_negative, unit, result), is_wrong)
+    return _checked(prim.where(is_negative, unit, natural), is_wrong)
+
+
+def _as_exponent(y: prim.Tensor, dtype: DType) -> prim.Tensor:
+    """Natural exponents in the type of a base, whose powers by them are the same; others become anything.
+
+    Modulo 2^n, every odd number to the power of 2^(n-2) is one, and every even number to that of n or more is zero: of
+    a large exponent count its low bits, and that it is large.
+    """
+    bits = 8 * dtype.numpy.itemsize
+    if 8 * y.dtype.numpy.itemsize > bits:
+        period = 1 << (bits - 2)
+        low = prim.apply("or", prim.apply("and", y, period - 1), period)
+        y = prim.where(prim.apply("less", y, 2 * period), y, low)
+    return prim.cast(y, dtype)
 
 
 def _of_integers_by_floats(x: prim.Tensor, y: prim.Tensor) -> prim.Tensor:
@@ -102,7 +111,8 @@ def _of_integers_by_floats(x: prim.Tensor, y: prim.Tensor) -> prim.Tensor:
     is_whole = prim.apply("equal", exponent, prim.apply("truncate", exponent))
     is_whole = prim.apply("and", is_whole, prim.apply("less", prim.apply("absolute", exponent), 2.0**63))
     integer = _of_integers(x, prim.cast(prim.where(is_whole, exponent, 1.0), DType.INT64))
-    real = prim.apply("truncate", prim.apply("power", prim.cast(x, DType.FLOAT64), exponent))
+    fractional = prim.where(is_whole, 0.0, exponent)
+    real = prim.apply("truncate", prim.apply("power", prim.cast(x, DType.FLOAT64), fractional))
     limits = np.iinfo(x.dtype.numpy)
     low, high = prim.apply("less_equal", float(limits.min), real), prim.apply("less", real, float(limits.max + 1))
     fits = prim.apply("and", low, high)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any, TypeAlias
 
 import numpy as np
@@ -17,6 +18,7 @@ from ingot.ops.facts import Fact, Inferred
 from ingot.ops.linalg.limit import refuse_oversized
 from ingot.ops.older import constant_of, dtype_of, rank_of, shape_of
 from ingot.ops.shapes import axis_of, require_flags
+from ingot.ops.signal.fast_fourier import steps_of, transformed_in_steps
 from ingot.ops.signal.matrices import (
     Size,
     computed,
@@ -125,9 +127,28 @@ def lower(
     samples = min(size, many // 2 + 1 if real else many)
     bins = many // 2 + 1 if onesided and not inverse else many
     x = prim.slice_(x, [0] * x.rank, [samples if a == at else each for a, each in enumerate(x.shape)])
+    factors = steps_of(many, prim.count(x.shape[:-1]))
+    if factors is not None:
+        return _in_steps(x, at, factors, bins, inverse=bool(inverse), real=real)
     matrix = wave_matrix(samples, parts, bins, many, x.dtype, inverse=bool(inverse), real=real)
     names = _AXES[: x.rank - 1]
     return prim.contract(x, matrix, f"{names}p,{names[at]}pkr->{names.replace(names[at], 'k')}r")
+
+
+def _in_steps(
+    x: prim.Tensor, at: int, factors: tuple[int, ...], bins: int, *, inverse: bool, real: bool
+) -> prim.Tensor:
+    """The transform along an axis by the factors of its length."""
+    before, samples, behind, parts = x.shape[:at], x.shape[at], x.shape[at + 1 : -1], x.shape[-1]
+    assert isinstance(samples, int)
+    if inverse:
+        length = math.prod(factors)
+        k = np.arange(samples)
+        mirrored = np.where((k == 0) | (2 * k == length) | (not real), 1, 2) / length
+        x = x * prim.constant(mirrored.astype(x.dtype.numpy).reshape(-1, *(1 for _ in (*behind, parts))))
+    apart = prim.reshape(x, (*before, samples, prim.count(behind), parts))
+    result = transformed_in_steps(apart, factors, bins, inverse=inverse, real=real)
+    return prim.reshape(result, (*before, bins, *behind, result.shape[-1]))
 
 
 def _along_computed(x: prim.Tensor, axis: prim.Tensor, inverse: int, onesided: int, read: SizeReader) -> prim.Tensor:

@@ -17,6 +17,7 @@ from ingot.ops.facts import Fact, Inferred
 from ingot.ops.linalg.limit import refuse_oversized
 from ingot.ops.older import dtype_of, shape_of
 from ingot.ops.shapes import require_rank, unify
+from ingot.ops.signal.fast_fourier import steps_of, transformed_in_steps
 from ingot.ops.signal.matrices import (
     Size,
     computed,
@@ -101,7 +102,9 @@ def lower(
     onesided: int,
     facts: tuple[Fact, ...],
 ) -> prim.Tensor:
-    """Frames are windows over the signal; what fades them is part of the matrix they are multiplied with."""
+    """Frames are windows over the signal; what fades them is part of the matrix they are multiplied with, or applied
+    before a transform in steps.
+    """
     (step,), length = facts[1].elements or (None,), signal.shape[1]
     if frame_length is not None:
         (wanted,) = facts[3].elements or (None,)
@@ -117,6 +120,9 @@ def lower(
     frames = _frames_of(long_enough, length, step)
     bins = length // 2 + 1 if onesided else length
     if isinstance(length, int) and isinstance(bins, int):
+        factors = steps_of(length, prim.count(frames.shape))
+        if factors is not None:
+            return _in_steps(frames, window, factors, bins)
         matrix = wave_matrix(length, parts, bins, length, signal.dtype)
     else:
         most = signal.shape[1]
@@ -126,6 +132,14 @@ def lower(
     if window is not None:
         matrix = matrix * prim.reshape(prim.assume_shape(window, (length,)), (length, 1, 1, 1))
     return prim.contract(frames, matrix, "bfpn,npkr->bfkr")
+
+
+def _in_steps(frames: prim.Tensor, window: prim.Tensor | None, factors: tuple[int, ...], bins: int) -> prim.Tensor:
+    """The transforms of frames, (batch, frames, parts, samples), faded by a window, by the factors of their length."""
+    if window is not None:
+        frames = frames * prim.assume_shape(window, (frames.shape[-1],))
+    apart = prim.unsqueeze(prim.permute(frames, (0, 1, 3, 2)), [3])
+    return prim.squeeze(transformed_in_steps(apart, factors, bins), [3])
 
 
 def _frames_of(signal: prim.Tensor, length: Dim, step: Dim) -> prim.Tensor:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 
+from ingot.codegen.llvm import ir
+from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.math.exponential import Split, exp_of_split, split
-from ingot.codegen.llvm.math.lanes import Floats, Mask, horner
+from ingot.codegen.llvm.math.lanes import Floats, Mask, horner, lanes_of, splat
 from ingot.codegen.llvm.math.logarithm import normalised
 
-__all__ = ["pow"]
+__all__ = ["pow", "pow_by_one"]
 
 # Minimax for log2(1 + f) / f on -0.293 <= f <= 0.4144, relative error 2^-38.4
 LOG2 = (
@@ -34,7 +36,7 @@ LN2 = (0.6931471805582987, 1.6465949582897082e-12)
 def pow(x: Floats, y: Floats) -> Floats:
     """`x^y` with the special cases of IEEE 754.
 
-    A negative x needs a whole y; anything to the 0, and 1 to anything, is 1.
+    A negative x needs a whole y; anything to the 0, and 1 to anything, is 1. Of float64 it ends in a new block.
     """
     a = abs(x)
     trivial = a.compare("==", 1.0) | y.compare("==", 0.0)
@@ -59,7 +61,63 @@ def _single(a: Floats, y: Floats, trivial: Mask) -> Floats:
     return (horner(r, EXP2) * (moved.bits() << 52).floats()).narrowed()
 
 
+def pow_by_one(b: Builder, x: ir.Value, y: ir.Value, y_of_lanes: ir.Value) -> ir.Value:
+    """`x^y` for one `y`, which `y_of_lanes` has in as many lanes as `x`: a square, a cube or a root in its own time.
+
+    It ends in a new block.
+    """
+    end = b.append_basic_block("pow.end")
+    results: list[tuple[ir.Value, ir.Block]] = []
+    for exponent, few in _FEW.items():
+        here, further = (b.append_basic_block(name) for name in ("pow.few", "pow.more"))
+        b.cbranch(b.fcmp_ordered("==", y, splat(y.type, exponent)), here, further)
+        b.position_at_end(here)
+        results.append((lanes_of(few)(b, x), b.block))
+        b.branch(end)
+        b.position_at_end(further)
+    results.append((lanes_of(pow)(b, x, y_of_lanes), b.block))
+    b.branch(end)
+    b.position_at_end(end)
+    phi = b.phi(x.type)
+    for result, block in results:
+        phi.add_incoming(result, block)
+    return phi
+
+
+def _square(x: Floats) -> Floats:
+    return x * x
+
+
+def _cube(x: Floats) -> Floats:
+    return x * x * x
+
+
+def _root(x: Floats) -> Floats:
+    """Unlike the square root, of minus zero it is zero, and of minus infinity infinity."""
+    return (x + 0.0).sqrt().select(x.compare("!=", -math.inf) | x.is_nan(), math.inf)
+
+
+_FEW = {2.0: _square, 3.0: _cube, 0.5: _root}
+"""Exponents whose powers take a few operations, as they do where they are known when a model is compiled."""
+
+
 def _double(a: Floats, y: Floats, trivial: Mask) -> Floats:
+    """`a^y` of float64; 1 where `trivial` holds, without a power if it does in every lane."""
+    b, before = a.b, a.b.block
+    powers, end = (b.append_basic_block(name) for name in ("pow", "pow.end"))
+    b.cbranch((~trivial).any(), powers, end)
+    b.position_at_end(powers)
+    power = _by_logarithm(a, y, trivial)
+    done = b.block
+    b.branch(end)
+    b.position_at_end(end)
+    phi = b.phi(a.value.type)
+    phi.add_incoming(a.const(1.0).value, before)
+    phi.add_incoming(power.value, done)
+    return Floats(b, phi)
+
+
+def _by_logarithm(a: Floats, y: Floats, trivial: Mask) -> Floats:
     """`a^y` of float64, with the logarithm as the sum of two; 1 where `trivial` holds."""
     high, low = _logarithm(a)
     high = _at_ends(a, high)

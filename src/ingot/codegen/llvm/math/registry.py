@@ -61,7 +61,7 @@ FUNCTIONS: Mapping[str, Function] = MappingProxyType(
             _function(logarithm.log, 1.0, 1.0, domain="x >= 0; NaN below"),
             _function(logarithm.log2, 1.25, 1.25, domain="x >= 0; NaN below"),
             _function(logarithm.log1p, 2.0, 2.0, domain="x >= -1; NaN below"),
-            _function(power.pow, 0.75, 1.5, arity=2, domain="x >= 0, or whole y; NaN elsewhere"),
+            _function(power.pow, 0.75, 1.5, arity=2, domain="x >= 0, or whole y; NaN elsewhere", branches=True),
             _function(hyperbolic.tanh, 2.0, 2.25),
             _function(hyperbolic.sinh, 2.5, 2.75),
             _function(hyperbolic.cosh, 1.5, 1.5),

@@ -1,0 +1,145 @@
+"""Reductions of one operand merged: what several of them read, such as an extreme at either end, is read once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from ingot.dataclass import dataclass
+from ingot.dims import Dim
+from ingot.loops.ir import (
+    BranchStep,
+    Index,
+    Kernel,
+    Let,
+    Load,
+    Local,
+    LoopStep,
+    Nest,
+    Stage,
+    Step,
+    Store,
+    Update,
+    Var,
+)
+from ingot.loops.kernel import kernel_of
+from ingot.loops.rewrite import parts, values
+from ingot.loops.walk import Node, Transform
+from ingot.schedule.nest import collapse
+
+_MOST = 4
+"""Reductions of one kernel: several vectors of each are summed at a time, in registers."""
+
+
+@dataclass(frozen=True, slots=True)
+class MergedReductions:
+    """Steps, and for each new kernel those that it replaces."""
+
+    steps: tuple[Step, ...]
+    origins: Mapping[Kernel, tuple[Kernel, ...]]
+
+
+def merge_reductions(steps: Sequence[Step]) -> MergedReductions:
+    """Steps in which kernels that reduce the same elements over the same axes are one."""
+    origins: dict[Kernel, tuple[Kernel, ...]] = {}
+    return MergedReductions(tuple(_merged(steps, origins)), origins)
+
+
+def _merged(steps: Sequence[Step], origins: dict[Kernel, tuple[Kernel, ...]]) -> Iterator[Step]:
+    absorbed: set[Step] = set()
+    for place, step in enumerate(steps):
+        if step in absorbed:
+            continue
+        match step:
+            case LoopStep():
+                yield replace(step, steps=tuple(_merged(step.steps, origins)))
+            case BranchStep():
+                then, otherwise = (tuple(_merged(arm, origins)) for arm in (step.then, step.otherwise))
+                yield replace(step, then=then, otherwise=otherwise)
+            case Kernel() if (first := _reduction_of(step)) is not None:
+                together = [step]
+                skipped: list[Kernel] = []
+                for other in steps[place + 1 :]:
+                    if not isinstance(other, Kernel) or len(together) == _MOST:
+                        break
+                    both = None
+                    if other not in absorbed and not _conflicts(other, [*together, *skipped]):
+                        both = _both(first, other, len(together))
+                    if both is None:
+                        skipped.append(other)
+                    else:
+                        first = both
+                        together.append(other)
+                yield step if len(together) == 1 else _kernel(first, together, origins)
+                absorbed.update(together)
+            case _:
+                yield step
+
+
+def _kernel(nest: Nest, together: Sequence[Kernel], origins: dict[Kernel, tuple[Kernel, ...]]) -> Kernel:
+    writes = [buffer for kernel in together for buffer in kernel.writes]
+    merged = kernel_of(together[0].name, (nest,), writes)
+    origins[merged] = tuple(together)
+    return merged
+
+
+def _reduction_of(kernel: Kernel) -> Nest | None:
+    """The nest of a kernel that reduces, and stores what it reduced to; None of any other."""
+    if len(kernel.nests) != 1 or not isinstance(kernel.nests[0], Nest):
+        return None
+    match collapse(kernel.nests[0]):
+        case Nest(stages=(first, last)) as nest if first.inner and not last.inner and not last.starts:
+            sums = all(isinstance(statement, Update) for statement in first.body)
+            return nest if sums and all(isinstance(statement, Store) for statement in last.body) else None
+    return None
+
+
+def _conflicts(kernel: Kernel, before: Sequence[Kernel]) -> bool:
+    """Whether a kernel cannot run before others: they write what it reads, or use what it writes."""
+    return any(
+        any(buffer in other.writes for buffer in kernel.reads)
+        or any(buffer in other.buffers for buffer in kernel.writes)
+        for other in before
+    )
+
+
+def _both(nest: Nest, kernel: Kernel, number: int) -> Nest | None:
+    """A nest with the reduction of another kernel; None unless it has the same loops, and reads the same elements."""
+    other = _reduction_of(kernel)
+    if other is None or _extents(nest) != _extents(other):
+        return None
+    (first, last), (inner, end) = nest.stages, other.stages
+    names = dict(zip((*other.rows, *inner.inner), (*nest.rows, *first.inner), strict=True))
+
+    def change(node: Node) -> Node:
+        match node:
+            case Index():
+                terms = tuple((names.get(term, term) if isinstance(term, Var) else term, by) for term, by in node.terms)
+                return Index(terms, node.offset)
+            case Local() | Let() | Update():
+                return replace(node, name=f"{node.name}_{number}")
+        return node
+
+    renamed = Transform(change)
+    reduced = Stage(
+        first.inner,
+        (*first.starts, *map(renamed, inner.starts)),
+        (*first.body, *map(renamed, inner.body)),
+    )
+    if _places(Stage(first.inner, (), reduced.body[len(first.body) :])) != _places(first):
+        return None
+    return Nest(nest.rows, (reduced, Stage((), (), (*last.body, *map(renamed, end.body)))))
+
+
+def _extents(nest: Nest) -> tuple[list[Dim], list[Dim]]:
+    return [row.extent for row in nest.rows], [var.extent for var in nest.stages[0].inner]
+
+
+def _places(stage: Stage) -> set[object]:
+    """What a stage loads in every step, and where."""
+    loads = [part for part in parts(list(values(stage.body))) if isinstance(part, Load)]
+    return {
+        (load.buffer, frozenset(load.index.terms), load.index.offset, len(load.where))
+        for load in loads
+        if any(load.index.factor(var) != 0 for var in stage.inner)
+    }
