@@ -56,6 +56,7 @@ class Interpreting:
         """No vectors, no attention, one thread."""
         return FusionLimits(
             padded_row=1,
+            columns=0,
             attention_rows=None,
             folded_bytes=1 << 20,
             inlined=96,
