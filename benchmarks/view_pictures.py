@@ -53,7 +53,7 @@ def main() -> None:
                 page.goto(server.url)
                 page.wait_for_selector("body[data-typed]", timeout=120_000)
                 act(page)
-                page.wait_for_timeout(800)
+                page.wait_for_timeout(2500)
                 _write(page.screenshot(), options.output / f"{name}.png")
                 page.close()
         chromium.close()

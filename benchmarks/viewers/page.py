@@ -6,20 +6,25 @@ build/viewers.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
 from typing import Any
 
 import ingot
 from benchmarks import frames
-from benchmarks.viewers.first_picture import Picture, Viewer, first_picture, peers, viewers
+from benchmarks.viewers.first_picture import EMPTY, Picture, Viewer, first_picture, peers, viewers
 from benchmarks.viewers.models import Shown, models
 from ingot.view.answers import Answers
 from ingot.view.png import browser
 
-_ROUNDS = 3
-_LONG = 60.0
-"""Seconds of a picture that is not waited for again."""
+_ROUNDS = 5
+_LONG = 5.0
+"""Seconds of a picture of which `_FEW` are taken; one that takes more than a minute is not waited for again."""
+
+_FEW, _MINUTE = 3, 60.0
 
 _LAUNCH = [
     "--no-sandbox",
@@ -31,16 +36,20 @@ _LAUNCH = [
 _HEAD = f"""# First pictures
 
 How soon a model is seen: `ingot view MODEL` beside netron and Google's Model Explorer, in one headless Chromium, in
-turns; the best of {_ROUNDS} rounds, or of one where a picture takes more than a minute. A picture is there when nodes
-are drawn: of netron when its layout is shown, of Model Explorer when its graph has a canvas, of ingot after the first
-frame. The ratio is ingot's to that of the faster one; at most 0.3 is asked for. Nodes are those of the main graph.
+turns. Numbers are medians of {_ROUNDS} rounds, of {_FEW} where a picture takes more than {_LONG:.0f} s, of one where it
+takes more than a minute, with the least and the greatest in brackets. A picture is there when the browser has made the
+frame in which nodes are drawn, by its own clock: of netron when its layout is shown, of Model Explorer when its graph
+has a canvas, of ingot when the canvas is drawn. The ratio is ingot's median to that of the faster one; at most 0.3 is
+asked for. Nodes are those of the main graph. Run it on a machine that does nothing else: programs beside it slow
+processes that wait for each other more than one that computes alone, and the smallest model most.
 """
 _OF_THE_PAGE = """
 ## What ingot's consists of
 
 Seconds from the command until the address is printed; from the request of the page until the data of the picture are
 there (numpy is imported and the model read, grouped and laid out meanwhile), until it is drawn, and until the browser
-has shown it.
+has shown it. The last row is a page with nothing in it, served by the standard library: the least that any viewer
+takes.
 
 """
 _OF_LINES = """
@@ -52,8 +61,9 @@ Values that nodes compute, and those of them whose shapes the file states, which
 _OF_FRAMES = """
 ## Moving
 
-Frames a second while a picture of 10,000 open nodes is moved, at several scales. Chromium has no graphics processor
-here, and draws the canvas in software; the script is what the page itself takes of a frame. At least 50 are asked for.
+Frames a second while a picture of 10,000 open nodes is moved, at several scales, medians of three rounds. Chromium has
+no graphics processor here, and draws the canvas in software; the script is what the page itself takes of a frame. The
+first row only fills the canvas, which is the most that the browser makes. At least 50 are asked for.
 
 """
 
@@ -62,10 +72,10 @@ Amount = Callable[[Picture], float]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A model, and the best pictures of it, in the order of the viewers; None where a viewer shows none."""
+    """A model, and the pictures of it by each viewer, in the order of the viewers; none where one shows none."""
 
     model: Shown
-    pictures: tuple[Picture | None, ...]
+    pictures: tuple[tuple[Picture, ...], ...]
 
 
 def table(only: str = "") -> str:
@@ -73,10 +83,13 @@ def table(only: str = "") -> str:
     from playwright.sync_api import sync_playwright
 
     compared = viewers()
+    load = os.getloadavg()[0]
     with sync_playwright() as driver:
         chromium = driver.chromium.launch(executable_path=browser(), args=_LAUNCH)
-        rows = [Row(model, _best(chromium, compared, model)) for model in models(only)]
-        about = f"\nChromium {chromium.version}, {', '.join(peers())}.\n"
+        empty = [first_picture(chromium, EMPTY, Path()) for _ in range(_ROUNDS)]
+        rows = [Row(model, _taken(chromium, compared, model)) for model in models(only)]
+        machine = f"{os.cpu_count()} cores, with a load of {load:.1f}"
+        about = f"\nChromium {chromium.version}, {', '.join(peers())}; {machine}.\n"
         chromium.close()
     names = [viewer.name for viewer in compared]
     parts = [
@@ -87,60 +100,70 @@ def table(only: str = "") -> str:
         _comparison("Processor seconds, of program and browser", names, rows, lambda picture: picture.processor, 2),
         _comparison("Resident memory of the program, MiB", names, rows, lambda picture: picture.memory, 0),
         _OF_THE_PAGE,
-        _parts(rows),
+        _parts(rows, empty),
         _OF_LINES,
         _lines(rows),
     ]
     return "".join(parts if only else [*parts, _OF_FRAMES, frames.table()])
 
 
-def _best(chromium: Any, compared: Sequence[Viewer], model: Shown) -> tuple[Picture | None, ...]:
-    """Pictures of a model by each viewer, with the least of each amount."""
+def _taken(chromium: Any, compared: Sequence[Viewer], model: Shown) -> tuple[tuple[Picture, ...], ...]:
+    """Pictures of a model by each viewer."""
     taken: dict[str, list[Picture]] = {viewer.name: [] for viewer in compared}
     for turn in range(_ROUNDS):
         for viewer in compared:
             earlier = taken[viewer.name]
-            if turn and (not earlier or earlier[0].whole > _LONG):
+            if turn and turn >= _rounds(earlier):
                 continue
             try:
                 earlier.append(first_picture(chromium, viewer, model.path))
             except Exception as error:  # a viewer that fails is no reason to lose the others
                 print(f"{viewer.name} shows nothing of {model.title}: {error}", flush=True)
-    return tuple(_least(pictures) for pictures in taken.values())
+    return tuple(map(tuple, taken.values()))
 
 
-def _least(pictures: Sequence[Picture]) -> Picture | None:
-    if not pictures:
-        return None
-    first = min(pictures, key=lambda picture: picture.whole)
-    return replace(
-        first,
-        page=min(picture.page for picture in pictures),
-        processor=min(picture.processor for picture in pictures),
-        memory=min(picture.memory for picture in pictures),
-    )
+def _rounds(earlier: Sequence[Picture]) -> int:
+    """How often a picture is taken that was taken before."""
+    if not earlier or earlier[0].whole > _MINUTE:
+        return 1
+    return _FEW if earlier[0].whole > _LONG else _ROUNDS
 
 
 def _comparison(title: str, names: Sequence[str], rows: Sequence[Row], amount: Amount, digits: int) -> str:
     lines = [f"\n## {title}\n", f"| model | nodes | {' | '.join(names)} | ratio |", "|---" * (len(names) + 3) + "|"]
     for row in rows:
-        amounts = [None if picture is None else amount(picture) for picture in row.pictures]
-        cells = ["–" if each is None else f"{each:.{digits}f}" for each in amounts]
-        *others, own = amounts
+        amounts = [[amount(picture) for picture in pictures] for pictures in row.pictures]
+        cells = [_spread(each, digits) for each in amounts]
+        *others, own = (median(each) if each else None for each in amounts)
         faster = min((other for other in others if other is not None), default=None)
         ratio = "–" if own is None or faster is None else f"{own / faster:.2f}"
         lines.append(f"| {row.model.title} | {row.model.nodes:,} | {' | '.join(cells)} | {ratio} |")
     return "\n".join(lines) + "\n"
 
 
-def _parts(rows: Sequence[Row]) -> str:
-    lines = ["| model | address | data | drawn | shown | data, KiB |", "|---|---|---|---|---|---|"]
+def _spread(amounts: Sequence[float], digits: int) -> str:
+    """The median, and the least and the greatest where they are not the same."""
+    if not amounts:
+        return "–"
+    middle, least, greatest = (f"{each:.{digits}f}" for each in (median(amounts), min(amounts), max(amounts)))
+    return middle if least == greatest else f"{middle} ({least}–{greatest})"
+
+
+def _parts(rows: Sequence[Row], empty: Sequence[Picture]) -> str:
+    lines = ["| model | address | data | drawn | shown | from the command | data, KiB |", "|---" * 7 + "|"]
     for row in rows:
-        if (own := row.pictures[-1]) is not None and own.parts is not None:
-            loaded, drawn, size = own.parts
-            seconds = " | ".join(f"{each:.2f}" for each in (own.address, loaded, drawn, own.page))
-            lines.append(f"| {row.model.title} | {seconds} | {size / 1024:.0f} |")
+        if own := row.pictures[-1]:
+            parts = [picture.parts for picture in own if picture.parts is not None]
+            loaded, drawn, size = (median(each[number] for each in parts) for number in range(3))
+            seconds = (_middle(own, "address"), loaded, drawn, _middle(own, "page"), _middle(own, "whole"))
+            lines.append(f"| {row.model.title} | {' | '.join(f'{each:.2f}' for each in seconds)} | {size / 1024:.0f} |")
+    address, shown, whole = (_middle(empty, name) for name in ("address", "page", "whole"))
+    lines.append(f"| an empty page | {address:.2f} | – | – | {shown:.2f} | {whole:.2f} | – |")
     return "\n".join(lines) + "\n"
+
+
+def _middle(pictures: Sequence[Picture], name: str) -> float:
+    return median(float(getattr(picture, name)) for picture in pictures)
 
 
 def _lines(rows: Sequence[Row]) -> str:

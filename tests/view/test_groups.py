@@ -132,6 +132,13 @@ def test_the_best_repeat_is_found(signs: list[int], repeat: Repeat | None) -> No
     assert best_repeat(signs, [1] * len(signs), chain, 2) == repeat
 
 
+def test_equal_columns_are_counted_one_by_one_however_few_nodes_each_has() -> None:
+    columns = np.array([[4 * column + i, 4 * column + i + 1] for column in range(4) for i in range(3)])
+    assert best_repeat([1, 2, 3, 4] * 4, [1] * 16, columns, 8) == Repeat(0, 4, 4)
+    pairs = np.array([[i, i + 1] for i in range(15)])
+    assert best_repeat([1, 2] * 8, [1] * 16, pairs, 8) == Repeat(0, 8, 2)
+
+
 def test_crossings_count_each_element_that_is_read_across_a_place_once() -> None:
     edges = np.array([[0, 1], [0, 3], [1, 2], [2, 3]])
     assert crossings(edges, 4).tolist() == [0, 1, 2, 2, 0]

@@ -148,6 +148,17 @@ def test_lines_end_at_the_boxes_that_they_lead_to() -> None:
         assert all(a[1] <= b[1] + 1e-6 for a, b in zip(curve.corners, curve.corners[1:], strict=False))
 
 
+def test_open_groups_have_room_for_their_titles() -> None:
+    scene = Scene(layers(3, names="/a_module_of_many_letters/layer.{}/"))
+    placed = place(scene, scene.root, set(scene.everything()))
+    repeats = [item for item in placed.inner if placed.level.items[item].members]
+    assert repeats
+    for item in repeats:
+        assert placed.widths[item] >= placed.level.items[item].box.width + 80
+        inner = placed.inner[item]
+        assert min(inner.lefts) > 40  # what is inside stands in the middle
+
+
 def test_the_first_picture_of_a_large_model_fits_a_screen() -> None:
     scene = Scene(layers(400))
     placed = place(scene, scene.root, opened_at_first(scene))

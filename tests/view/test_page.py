@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from ingot.view.answers import Answers
 from ingot.view.api import save_page
 from ingot.view.opening import opened_at_first
 from ingot.view.reflow import Placed, place
+from ingot.view.server import Server
 from view.conftest import Open
 from view.samples import layers, parsed
 
@@ -268,6 +270,36 @@ def test_a_frame_of_ten_thousand_open_nodes_draws_only_what_is_seen(open_page: O
         assert page.evaluate(COUNTED, scale) < MOST_CALLS
 
 
+DASHED = """(scale) => {
+  const context = ingot.drawing.context, own = CanvasRenderingContext2D.prototype, { width, height } = ingot.root.now;
+  let length = 0, most = 0, at = [0, 0];
+  const watch = (name, act) => (context[name] = (...args) => { act(...args); return own[name].apply(context, args); });
+  watch("beginPath", () => (length = 0));
+  watch("moveTo", (x, y) => (at = [x, y]));
+  watch("lineTo", (x, y) => { length += Math.hypot(x - at[0], y - at[1]); at = [x, y]; });
+  watch("roundRect", (x, y, w, h) => (length += 2 * (w + h)));
+  watch("stroke", () => context.getLineDash().length && (most = Math.max(most, length)));
+  for (let i = 0; i < 10; i++) {
+    const camera = { scale, x: width / 2 - ingot.width / 2 / scale, y: (height * i) / 10 };
+    ingot.drawing.frame(ingot.root, camera, ingot.width, ingot.height, ingot.ratio);
+  }
+  for (const name of ["beginPath", "moveTo", "lineTo", "roundRect", "stroke"]) delete context[name];
+  return most * scale;
+}"""
+"""The longest path that is dashed in frames at a scale, in pixels of the screen."""
+
+
+def test_the_dashes_of_a_frame_are_those_that_are_seen(open_page: Open) -> None:
+    page = open_page(unlike(120))
+    page.evaluate("ingot.openAll()")
+    wait_for(page, "!ingot.motion && ingot.root.inner.size > 0")
+    height = page.evaluate("ingot.root.now.height")
+    for scale in (1.0, 0.5, 0.3):
+        longest = page.evaluate(DASHED, scale)
+        assert 0 < longest < 2 * (1280 + 800)
+        assert longest < height * scale
+
+
 def unlike(count: int) -> Model:
     """Layers that all differ, so that each is drawn."""
     model = layers(count, names="/stage/block_{}/")
@@ -282,6 +314,16 @@ def test_the_page_is_drawn_soon(open_page: Open, encoder: Model) -> None:
     drawn = page.evaluate("performance.getEntriesByName('first picture')[0].startTime")
     assert drawn < 3000
     assert time.perf_counter() - begin < 15
+
+
+def test_a_page_that_is_hidden_does_not_wait_for_frames(chromium: Any, encoder: Model) -> None:
+    answers = Answers(encoder, "model.onnx")
+    with Server(lambda: answers) as server, contextlib.closing(chromium.new_page()) as page:
+        page.add_init_script("window.requestAnimationFrame = () => 1;")  # as in a tab behind another
+        page.goto(server.url)
+        page.wait_for_selector("body[data-typed]", timeout=20_000)
+        page.fill("#search", "layer.9 neg")
+        page.wait_for_selector("#hits li")
 
 
 def test_a_run_shows_ranges_on_lines_and_marks_the_first_nan(open_page: Open) -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from ingot.view.answers import Answers
 from ingot.view.api import view
-from ingot.view.bundled import PAGE, bundle
+from ingot.view.bundled import PAGE, bundle, script, style
 from ingot.view.saved import saved_page
 from ingot.view.server import Server
 from view.samples import layers
@@ -49,11 +49,18 @@ def test_the_page_and_its_data_are_served(server: Server) -> None:
     status, headers, content = request(server, below(server))
     assert status == 200
     assert headers["content-type"].startswith("text/html")
-    assert b"bundle.js" in content
+    nonce = re.search(r"script-src 'nonce-(\w{32})'; style-src 'nonce-\1'", headers["content-security-policy"])
+    assert nonce is not None
+    assert f'<style nonce="{nonce[1]}">{style()}</style>'.encode() in content
+    assert f'<script nonce="{nonce[1]}">{script()}</script>'.encode() in content
     status, _, content = request(server, below(server, "data/model"))
     assert status == 200
     assert json.loads(content)["title"] == "layers"
-    assert request(server, below(server, "bundle.js"))[1]["content-type"].startswith("text/javascript")
+
+
+def test_every_answer_has_a_nonce_of_its_own(server: Server) -> None:
+    policies = [request(server, below(server))[1]["content-security-policy"] for _ in range(2)]
+    assert policies[0] != policies[1]
 
 
 def test_the_page_may_load_nothing_from_elsewhere(server: Server) -> None:
@@ -74,8 +81,8 @@ def test_other_hosts_and_origins_are_refused(server: Server, headers: dict[str, 
     assert request(server, below(server, "data/model"), **headers)[0] == 403
 
 
-@pytest.mark.parametrize("name", ["../server.py", "..%2fserver.py", "/etc/passwd", "missing.js", "page"])
-def test_only_the_files_of_the_page_are_served(server: Server, name: str) -> None:
+@pytest.mark.parametrize("name", ["../server.py", "..%2fserver.py", "/etc/passwd", "main.js", "page.html"])
+def test_nothing_is_served_but_the_page_and_its_data(server: Server, name: str) -> None:
     assert request(server, below(server, name))[0] == 404
 
 
@@ -157,7 +164,7 @@ def test_a_body_that_is_cut_off_is_not_used(server: Server) -> None:
     assert exchanged(server, start + b"cat\ndogs\n").startswith(b"HTTP/1.1 200 ")
 
 
-@pytest.mark.parametrize("path", ["", "page.css", "data/model"])
+@pytest.mark.parametrize("path", ["", "missing", "data/model"])
 def test_a_body_that_nobody_reads_is_no_request(server: Server, path: str) -> None:
     hidden = head(server, f"GET {below(server)} HTTP/1.1")
     for body in (f"Content-Length: {len(hidden)}", "Transfer-Encoding: chunked"):
@@ -167,9 +174,9 @@ def test_a_body_that_nobody_reads_is_no_request(server: Server, path: str) -> No
 
 
 def test_a_connection_ends_when_the_browser_says_so(server: Server) -> None:
-    again = head(server, f"GET {below(server, 'page.css')} HTTP/1.1")
+    again = head(server, f"GET {below(server, 'data/model')} HTTP/1.1")
     for first, headers in (("HTTP/1.0", ()), ("HTTP/1.1", ("Connection: x, Close",))):
-        asked = head(server, f"GET {below(server, 'page.css')} {first}", *headers)
+        asked = head(server, f"GET {below(server, 'data/model')} {first}", *headers)
         assert exchanged(server, asked + again).count(b"HTTP/1.1 200 ") == 1
 
 
@@ -191,7 +198,7 @@ def test_there_are_not_more_connections_than_a_browser_opens(monkeypatch: pytest
     monkeypatch.setattr("ingot.view.http._MOST_CONNECTIONS", 2)
     answers = Answers(layers(1), "layers")
     with Server(lambda: answers) as own:
-        asked = head(own, f"GET {below(own, 'page.css')} HTTP/1.1")
+        asked = head(own, f"GET {below(own, 'data/model')} HTTP/1.1")
         first, second, third = (socket.create_connection(("127.0.0.1", own.port), 10) for _ in range(3))
         with first, second, third:
             for connection in (first, second):
@@ -204,12 +211,12 @@ def test_a_server_that_is_closed_ends_its_connections() -> None:
     answers = Answers(layers(1), "layers")
     with Server(lambda: answers) as own:
         connection = http.client.HTTPConnection("127.0.0.1", own.port, timeout=10)
-        connection.request("GET", below(own, "page.css"))
+        connection.request("GET", below(own, "data/model"))
         assert connection.getresponse().read()
     connection.auto_open = 0
 
     def again() -> None:
-        connection.request("GET", below(own, "page.css"))
+        connection.request("GET", below(own, "data/model"))
         connection.getresponse()
 
     with contextlib.closing(connection), pytest.raises(ConnectionError):
@@ -217,7 +224,7 @@ def test_a_server_that_is_closed_ends_its_connections() -> None:
 
 
 def test_a_browser_that_goes_away_is_no_error(server: Server, capfd: pytest.CaptureFixture[str]) -> None:
-    for content in (head(server, f"GET {below(server, 'bundle.js')} HTTP/1.1") * 20, b"nonsense\r\n" * 20_000):
+    for content in (head(server, f"GET {below(server)} HTTP/1.1") * 20, b"nonsense\r\n" * 20_000):
         connection = socket.create_connection(("127.0.0.1", server.port), 10)
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset, at once
         connection.sendall(content)
@@ -230,7 +237,7 @@ def test_a_browser_that_goes_away_is_no_error(server: Server, capfd: pytest.Capt
 def test_a_connection_takes_several_requests(server: Server) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
     for _ in range(3):
-        connection.request("GET", below(server, "page.css"))
+        connection.request("GET", below(server, "data/model"))
         assert connection.getresponse().read()
     connection.close()
 

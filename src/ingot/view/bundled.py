@@ -1,4 +1,4 @@
-"""The scripts of the page as one: a browser that asks for them one by one waits for each."""
+"""The page as one file: a browser that asks for styles and scripts one by one waits for each."""
 
 from __future__ import annotations
 
@@ -10,6 +10,29 @@ PAGE = Path(__file__).parent / "page"
 
 _IMPORT = re.compile(r"^import\s.*?from\s+\"\./([\w.]+)\";\s*$", re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(async )?(function|class|const|let))", re.MULTILINE)
+
+
+def whole_page(head: str, data: str, nonce: str = "") -> str:
+    """The page with its styles and its script inside.
+
+    `head` is put before the styles, `data` before the script; `nonce` is what a policy knows the two elements by.
+    """
+    attribute = f' nonce="{nonce}"' if nonce else ""
+    opening, middle, ending = _parts()
+    styles, scripts = f"<style{attribute}>{style()}</style>", f"<script{attribute}>{script()}</script>"
+    return f"{opening}{head}{styles}{middle}{data}{scripts}{ending}"
+
+
+@cache
+def style() -> str:
+    """What the element of styles contains."""
+    return (PAGE / "page.css").read_text("utf-8")
+
+
+@cache
+def script() -> str:
+    """What the element of scripts contains: the modules in a block, so that their names stay their own."""
+    return f"{{\n{bundle()}\n}}"
 
 
 @cache
@@ -32,3 +55,11 @@ def bundle() -> str:
 
     add("main.js")
     return "\n".join(texts.values())
+
+
+@cache
+def _parts() -> tuple[str, str, str]:
+    """The page before its styles, from there to its script, and the rest."""
+    opening, _, rest = (PAGE / "page.html").read_text("utf-8").partition("<style></style>")
+    middle, _, ending = rest.partition("<script></script>")
+    return opening, middle, ending

@@ -24,6 +24,9 @@ _MOST_DIGITS = 15
 _MOST_CONNECTIONS = 128
 """Connections at once: a browser opens six for each name of a server."""
 
+_LINGERING, _MOST_DRAINED = 1.0, 1 << 20
+"""Seconds of silence and bytes, at most, of a request that has been refused."""
+
 _PATIENCE = 60.0
 """Seconds that a connection may be silent before the end of a request's headers."""
 
@@ -86,6 +89,7 @@ class Connection(socketserver.StreamRequestHandler):
             except Malformed as error:
                 self.ends = True
                 self.send(400, PLAIN, f"{error}\n".encode(), {})
+                self._drain()
 
     def finish(self) -> None:
         """Close what was read from and written to; the browser may be gone."""
@@ -116,6 +120,15 @@ class Connection(socketserver.StreamRequestHandler):
         lines += ["Connection: close"] if self.ends else []
         self.wfile.write("\r\n".join([*lines, "", ""]).encode("latin-1") + content)
         self.wfile.flush()
+
+    def _drain(self) -> None:
+        """Read what still comes, so much and for so long: a connection closed before that loses what was sent."""
+        with contextlib.suppress(OSError):  # the browser has gone, or is silent
+            self.connection.shutdown(socket.SHUT_WR)
+            self.connection.settimeout(_LINGERING)
+            left = _MOST_DRAINED
+            while left > 0 and (part := self.connection.recv(_MOST_LETTERS)):
+                left -= len(part)
 
     def _read(self) -> Request | None:
         """The next request, up to its body; None if there is none."""

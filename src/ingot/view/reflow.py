@@ -10,12 +10,15 @@ from dataclasses import field
 
 from ingot.dataclass import dataclass
 from ingot.view.layout import BOX_GAP, LINE_GAP
-from ingot.view.scene import Level, Scene
+from ingot.view.scene import Item, Level, Scene
 
 ROW_GAP = 30.0
 HEADER = 28.0
 MARGIN = 16.0
 """Pixels between the frame of an open group and what is inside, at the sides and at the bottom."""
+
+NARROWEST, CHOSEN = 60.0, 84.0
+"""Pixels of an open group, at least, and of the words that tell which of equal parts is drawn."""
 
 
 @dataclass(slots=True, eq=False)
@@ -38,16 +41,19 @@ class Placed:
     bends: list[list[float]] = field(default_factory=list)
 
 
-def place(scene: Scene, number: int, opened: set[int], around: tuple[int, ...] = ()) -> Placed:
+def place(
+    scene: Scene, number: int, opened: set[int], around: tuple[int, ...] = (), least: float = NARROWEST
+) -> Placed:
     """A level with all levels inside that are open; of a repeat, the first of its parts is drawn for all of them.
 
-    `around` are the levels that it is inside of: a function that calls itself is open once.
+    `around` are the levels that it is inside of: a function that calls itself is open once. `least` is how wide it is
+    at least.
     """
     while members := scene.members(number):
         number = members[0]
     level = scene.level(number)
     inner = {
-        item: place(scene, each.opens, opened, (*around, number))
+        item: place(scene, each.opens, opened, (*around, number), _titled(each))
         for item, each in enumerate(level.items)
         if each.opens is not None and each.opens in opened and each.opens not in (*around, number)
     }
@@ -64,7 +70,8 @@ def place(scene: Scene, number: int, opened: set[int], around: tuple[int, ...] =
     margin, header = (MARGIN, HEADER) if around else (0.0, 0.0)
     left = min((edge[0] for edge in edges), default=0.0) - margin
     right = max((edge[1] for edge in edges), default=0.0) + margin
-    placed = Placed(level, max(right - left, 60.0), 0.0, widths=widths, heights=heights, inner=inner)
+    left -= max(0.0, least - (right - left)) / 2
+    placed = Placed(level, max(right - left, least), 0.0, widths=widths, heights=heights, inner=inner)
     y = header
     for row in layout.rows:
         tallest = max((heights[vertex] for vertex in row if vertex >= 0), default=0.0)
@@ -81,6 +88,11 @@ def place(scene: Scene, number: int, opened: set[int], around: tuple[int, ...] =
             placed.tops[-1] = 0.0 if level.items[item].kind == "port in" else placed.height
     placed.bends = [[x - left for x in track] for track in bends]
     return placed
+
+
+def _titled(item: Item) -> float:
+    """How wide an open group is, at least: there is room for its title, and for which of equal parts is drawn."""
+    return max(NARROWEST, item.box.width + (CHOSEN if item.members else 0.0))
 
 
 def _push_apart(

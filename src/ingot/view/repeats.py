@@ -11,6 +11,8 @@ from ingot.view.flow import Indices
 
 _LONGEST_PERIOD = 4000
 _MOST_OFFSETS = 400
+_LEAST_LEAVES = 3
+"""Of a stretch that a longer one consists of: pairs, as of a convolution and its activation, say too little."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +32,8 @@ def best_repeat(signs: Sequence[int], sizes: Sequence[int], edges: Indices, leas
     """The repeat in a sequence that covers most, or None.
 
     Stretches are equal if the signs of their elements are, and the edges between these, given as rows of places. A
-    stretch has at least `least` leaves, `sizes` being those of the elements. Where a repeat may begin at several
-    places, fewest values cross its borders.
+    stretch has at least `least` leaves, `sizes` being those of the elements; but one that consists of equal shorter
+    ones is these. Where a repeat may begin at several places, fewest values cross its borders.
     """
     if len(signs) < 2:
         return None
@@ -43,7 +45,7 @@ def best_repeat(signs: Sequence[int], sizes: Sequence[int], edges: Indices, leas
         moved = _moved(repeat, slack, edges)
         same = _alike(moved, edges)
         if same is not None:
-            return same
+            return _finest(same, np.array(signs, np.int64), sums, edges)
     return None
 
 
@@ -102,3 +104,14 @@ def _alike(repeat: Repeat, edges: Indices) -> Repeat | None:
             first = copy
     count, start = best[0], -best[1]
     return Repeat(repeat.start + start * repeat.period, repeat.period, count) if count >= 2 else None
+
+
+def _finest(repeat: Repeat, signs: Indices, sums: Indices, edges: Indices) -> Repeat:
+    """A repeat as one of the shortest stretches that its own consist of: four equal columns are not two pairs."""
+    inside, start = signs[repeat.start : repeat.end], repeat.start
+    for period in range(1, repeat.period // 2 + 1):
+        if repeat.period % period == 0 and np.array_equal(inside[period:], inside[:-period]):
+            finer = Repeat(start, period, repeat.period // period * repeat.count)
+            is_told = sums[start + period] - sums[start] >= _LEAST_LEAVES and _alike(finer, edges) == finer
+            return finer if is_told else repeat
+    return repeat

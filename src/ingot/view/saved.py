@@ -9,11 +9,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from ingot.view.answering import Json
-from ingot.view.bundled import PAGE, bundle
-
-_SERVED = """<link rel="preload" href="data/model" as="fetch" crossorigin="anonymous">
-<script type="module" src="bundle.js"></script>"""
-"""What only a page that is served has."""
+from ingot.view.bundled import script, style, whole_page
 
 
 class Complete(Protocol):
@@ -26,21 +22,15 @@ class Complete(Protocol):
 def saved_page(answers: Complete) -> str:
     """The page of a model, or of two, as the text of an HTML file."""
     content = json.dumps(dict(answers.everything()), separators=(",", ":"))
-    script = f"{{\n{bundle()}\n}}"
-    style = (PAGE / "page.css").read_text("utf-8")
     policy = (
-        f"default-src 'none'; script-src 'sha256-{_hash(script)}'; style-src 'sha256-{_hash(style)}'; "
+        f"default-src 'none'; script-src 'sha256-{_hash(script())}'; style-src 'sha256-{_hash(style())}'; "
         "img-src blob: data:; base-uri 'none'; form-action 'none'"
     )
-    page = (PAGE / "page.html").read_text("utf-8")
-    head = f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<style>{style}</style>'
-    page = page.replace('<link rel="stylesheet" href="page.css">', head)
-    page = page.replace(f"{_SERVED}\n", "")
+    head = f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
     # no text of a model can end the element: JSON has other spellings of what HTML looks for
     inside = content.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     inside = inside.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
-    scripts = f'<script type="application/json" id="saved">{inside}</script>\n<script>{script}</script>\n'
-    return page.replace("</body>", f"{scripts}</body>")
+    return whole_page(head, f'<script type="application/json" id="saved">{inside}</script>\n')
 
 
 def _hash(text: str) -> str:

@@ -12,25 +12,19 @@ import os
 import re
 import threading
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import unquote
 
 from ingot.errors import IngotError
 from ingot.view.answering import Answering, NotThere
-from ingot.view.bundled import PAGE, bundle
+from ingot.view.bundled import whole_page
 from ingot.view.http import PLAIN, Connection, Malformed, Request, Threads, TooLarge
 from ingot.view.shelf import Shelf
 
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'"
-)
-_KINDS = {
-    ".html": "text/html; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
-    ".css": "text/css; charset=utf-8",
-}
+POLICY = "default-src 'none'; img-src 'self' blob: data:; connect-src 'self'; base-uri 'none'; form-action 'none'"
+_HTML = "text/html; charset=utf-8"
+_ASKED_FOR = '<link rel="preload" href="data/model" as="fetch" crossorigin="anonymous">\n'
+"""The browser asks for the model before it has read the page."""
 _NOTEBOOKS, _NOBODY = "http://localhost:* http://127.0.0.1:*", "'none'"
 _JSON = "application/json; charset=utf-8"
 _BYTES, _DOWNLOAD = "application/octet-stream", {"Content-Disposition": "attachment"}
@@ -117,8 +111,10 @@ class _Page(Connection):
             self._answered(lambda answers: (_BYTES, answers.file(path.removeprefix("data/file/")), _DOWNLOAD))
         elif path.startswith("data/"):
             self._answered(lambda answers: (_JSON, _encoded(answers.get(path.removeprefix("data/"))), {}))
+        elif path:
+            self._send(404, PLAIN, b"not there\n")
         else:
-            self._file(path or "page.html")
+            self._page()
 
     def _post(self, request: Request, path: str) -> None:
         """Compute something for the page."""
@@ -151,14 +147,12 @@ class _Page(Connection):
         self.number = int(number[1]) if number else 0
         return path[number.end() :] if number else path
 
-    def _file(self, name: str) -> None:
-        kind = _KINDS.get(Path(name).suffix)
-        if kind is not None and name == "bundle.js":
-            self._send(200, kind, bundle().encode())
-        elif kind is None or name not in os.listdir(PAGE):
-            self._send(404, PLAIN, b"not there\n")
-        else:
-            self._send(200, kind, (PAGE / name).read_bytes())
+    def _page(self) -> None:
+        """Send the page, of which nothing may run or be applied but the elements with this very nonce."""
+        nonce = os.urandom(16).hex()
+        allowed = f"script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'"
+        policy = {"Content-Security-Policy": f"{allowed}; {self.server.owner.policy}"}
+        self._send(200, _HTML, whole_page(_ASKED_FOR, "", nonce).encode(), policy)
 
     def _answered(self, answer: Callable[[Answering], _Reply]) -> None:
         """Send what the answers of the model return that the path is of."""

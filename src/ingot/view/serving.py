@@ -9,8 +9,12 @@ import sys
 import threading
 from collections.abc import Callable
 
+from ingot.runtime.garbage import uncollected
 from ingot.view.answering import Answering, Awaited
 from ingot.view.server import Server
+
+_SWITCHING = 0.0005
+"""Seconds after which a thread that loads yields to one that serves, of which each request takes several turns."""
 
 _TELLING = 3.0
 """Seconds that a page which was opened has to ask why there is nothing to show."""
@@ -28,14 +32,19 @@ def serve_while_loading(
     opened(server.url)
     if open_browser:
         threading.Thread(target=show_in_browser, args=(server.url,), daemon=True).start()
+    switching = sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCHING)
     try:
-        answers = load()
+        with uncollected():
+            answers = load()
     except Exception as error:
         awaited.fail(error)
         if open_browser:
             awaited.reported.wait(_TELLING)
         server.close()
         raise
+    finally:
+        sys.setswitchinterval(switching)
     awaited.give(answers)
     return server
 

@@ -47,7 +47,8 @@ export class App {
     this.panelParts = [];
     /** Whether the model can be run: not in a saved page, and not beside another. */
     this.isRunnable = false;
-    this.isPending = false;
+    /** The next frame, if one is awaited. */
+    this.pending = 0;
     this.width = this.height = this.ratio = 0;
     /** @type {Promise<void>} */
     this.turning = Promise.resolve();
@@ -105,14 +106,18 @@ export class App {
   }
 
   redraw() {
-    if (this.isPending) return;
-    this.isPending = true;
-    requestAnimationFrame((time) => this.step(time));
+    if (!this.pending) this.pending = requestAnimationFrame((time) => this.step(time));
+  }
+
+  /** Draw at once, without waiting for the browser to ask for a frame. */
+  drawNow() {
+    cancelAnimationFrame(this.pending);
+    this.step(performance.now());
   }
 
   /** @param {number} time */
   step(time) {
-    this.isPending = false;
+    this.pending = 0;
     if (this.motion) {
       const t = Math.max(0, Math.min(1, (time - this.motion.start) / ANIMATION)), eased = t < 1 ? 1 - (1 - t) ** 3 : 1;
       const { from, to } = this.motion;

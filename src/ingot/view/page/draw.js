@@ -3,6 +3,7 @@
 import { badge } from "./badge.js";
 import { corners, trace } from "./curves.js";
 import { markOf } from "./marks.js";
+import { dashed, rounded } from "./outlines.js";
 
 /**
  * @typedef {import("./reflow.js").Instance} Instance
@@ -15,6 +16,9 @@ import { markOf } from "./marks.js";
 
 const FONT = 'system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';
 const TITLE = 26, ROW = 15;
+
+/** The scale below which dashes are too small to be seen. */
+const LEAST_DASHED = 0.25;
 
 export class Drawing {
   /**
@@ -88,9 +92,8 @@ export class Drawing {
       rounded(context, x, y, w, h, 8);
       context.fill();
       if (w * scale > 4) {
-        context.setLineDash(context.lineWidth > 1 ? [] : [4, 3]);
-        context.stroke();
-        context.setLineDash([]);
+        if (context.lineWidth > 1 || scale < LEAST_DASHED) context.stroke();
+        else dashed(context, view, x, y, w, h, 8);
       }
       const isMoving = Math.abs(open.now.width - w) > 1 || Math.abs(open.now.height - h) > 1;
       if (w * scale > 8) {
@@ -129,13 +132,14 @@ export class Drawing {
     const scale = /** @type {number} */ (this.scale);
     if (scale * 12 < 4) return;
     const item = instance.level.items[i], open = instance.inner.get(i), context = this.context;
-    let title = item.title;
-    if (item.members.length && open) title = `${item.title}   ‹ ${open.chosen + 1} of ${item.members.length} ›`;
+    const [, name, count] = /** @type {RegExpExecArray} */ (/^(.*?)( × \d+)?$/s.exec(item.title));
+    const chosen = item.members.length && open ? `   ‹ ${open.chosen + 1} of ${item.members.length} ›` : "";
     context.font = `600 12px ${FONT}`;
     context.textAlign = "left";
     context.lineWidth = 3;
     context.strokeStyle = this.theme.frames[(depth + 1) % 2];
-    title = shortened(context, title, w - 40);
+    const suffix = `${count || ""}${chosen}`;
+    const title = shortened(context, name, w - 44 - context.measureText(suffix).width) + suffix;
     const width = context.measureText(title).width;
     context.strokeText(title, x + 12, y + 18);
     context.fillStyle = this.theme.text;
@@ -392,17 +396,4 @@ function largest(item) {
   let most = 0;
   for (const [family, share] of item.mixture) if (share > most) [best, most] = [family, share];
   return best;
-}
-
-/**
- * @param {CanvasRenderingContext2D} context
- * @param {number} x
- * @param {number} y
- * @param {number} w
- * @param {number} h
- * @param {number} r
- */
-function rounded(context, x, y, w, h, r) {
-  context.beginPath();
-  context.roundRect(x, y, w, h, Math.min(r, w / 2, h / 2));
 }

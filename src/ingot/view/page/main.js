@@ -13,6 +13,9 @@ import { newestScene } from "./scene.js";
 import { searching } from "./search.js";
 import { resuming, tooling } from "./tooling.js";
 
+/** Milliseconds that the rest of the page waits for the first picture to be shown, at most. */
+const MOST_WAITED = 200;
+
 async function start() {
   const scene = await newestScene(), { model } = scene;
   document.title = `${model.title} · ingot`;
@@ -22,7 +25,10 @@ async function start() {
   /** @type {any} */ (window).ingot = app;
   listening(app);
   mapping(app);
-  await firstFrame(app); // nothing else is asked for, or laid out, before the picture is there
+  app.drawNow();
+  performance.mark("first picture");
+  document.body.dataset.drawn = "true";
+  await shown(); // nothing else is asked for, or laid out, before the picture is on the screen
   searching();
   editing(app);
   explaining(app);
@@ -38,19 +44,13 @@ async function start() {
 }
 
 /**
- * Resolves when the first picture was drawn.
- * @param {App} app
+ * Resolves when what was drawn is on the screen; a page that is hidden has no frames, and does not wait for one.
  * @returns {Promise<void>}
  */
-function firstFrame(app) {
+function shown() {
   return new Promise((resolve) => {
-    const drawn = () => {
-      app.onFrame.splice(app.onFrame.indexOf(drawn), 1);
-      performance.mark("first picture");
-      document.body.dataset.drawn = "true";
-      resolve();
-    };
-    app.onFrame.push(drawn);
+    requestAnimationFrame(() => setTimeout(resolve));
+    setTimeout(resolve, MOST_WAITED);
   });
 }
 

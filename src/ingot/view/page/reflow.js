@@ -3,7 +3,7 @@
 
 /** @typedef {import("./scene.js").Level} Level */
 
-export const BOX_GAP = 22, LINE_GAP = 11, ROW_GAP = 30, HEADER = 28, MARGIN = 16;
+export const BOX_GAP = 22, LINE_GAP = 11, ROW_GAP = 30, HEADER = 28, MARGIN = 16, NARROWEST = 60, CHOSEN = 84;
 
 /**
  * A level in the picture: `inner` has those of its items that are open, `chosen` the member of a repeat that is drawn.
@@ -80,7 +80,11 @@ export function reflow(instance) {
   for (const track of bends) for (const x of track) { left = Math.min(left, x); right = Math.max(right, x); }
   if (left > right) left = right = 0;
   left -= margin;
-  placed.width = Math.max(right + margin - left, 60);
+  right += margin;
+  const around = instance.parent?.level.items[instance.item];
+  const least = around ? Math.max(NARROWEST, around.width + (around.members.length ? CHOSEN : 0)) : NARROWEST;
+  left -= Math.max(0, least - (right - left)) / 2;
+  placed.width = Math.max(right - left, least);
   let y = isRoot ? 0 : HEADER;
   for (const row of level.rows) {
     let tallest = 0;
