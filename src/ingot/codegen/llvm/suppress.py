@@ -132,8 +132,8 @@ class _Emitter:
         kind, bits = item_type(_SCORE), ir.IntType(lanes)
         start = b.load(self.items.start, typ=PTR)
         last = b.load(b.gep(b.load(self.start, typ=PTR), [b.sub(ready, I64(1))], source_etype=kind), typ=kind, align=8)
-        kept, left = stack_slot(b, I64), stack_slot(b, I64)
-        b.store(I64(0), kept)
+        length, left = stack_slot(b, I64), stack_slot(b, I64)
+        b.store(I64(0), length)
         with b.counted(I64(0), count, I64(lanes)) as at:
             items = b.load(b.gep(start, [at], source_etype=kind), typ=vector(kind, lanes), align=8)
             is_later = b.icmp_signed(">", items, self.loops.splat(last, lanes))
@@ -150,10 +150,10 @@ class _Emitter:
                 b.store(b.and_(b.load(left, typ=I64), b.not_(both)), left)
             with b.counted(I64(0), I64(lanes), I64(1)) as lane:
                 one = b.load(b.gep(start, [b.add(at, lane)], source_etype=kind), typ=kind, align=8)
-                many = b.load(kept, typ=I64)
+                many = b.load(length, typ=I64)
                 b.store(one, b.gep(start, [many], source_etype=kind), align=8)
-                b.store(b.add(many, b.and_(b.lshr(b.load(left, typ=I64), lane), I64(1))), kept)
-        b.store(b.load(kept, typ=I64), self.items.count)
+                b.store(b.add(many, b.and_(b.lshr(b.load(left, typ=I64), lane), I64(1))), length)
+        b.store(b.load(length, typ=I64), self.items.count)
 
     def _candidates(self, row: ir.Value, many: ir.Value) -> None:
         """Append the boxes whose scores are above the floor, or all."""
