@@ -40,6 +40,7 @@ COUNTED = f"""{HEAD} g (float[n] x) => (y) <int64[1] first = {{0}}> {{
     numbers = Cast <to = 1> (row)
     y = Add (numbers, x)
 }}"""
+ONE_WAY = COUNTED.replace("Add (numbers, x)", "PRelu (x, numbers)")
 
 
 @pytest.fixture
@@ -188,27 +189,27 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[Executable]:
 
 @pytest.mark.filterwarnings("ignore:a compiled run was thrown away")
 def test_a_run_whose_values_fail_a_guard_does_not_take_the_plan_from_others(ran: list[Executable]) -> None:
-    counted = session(COUNTED)
+    counted = session(ONE_WAY)
     full, single = floats(4) + 1, np.eye(1, 4, dtype=np.float32)[0]
     for _ in range(2):
-        assert counted.run(None, {"x": full})[0].tolist() == [1, 3, 5, 7]
+        assert counted.run(None, {"x": full})[0].tolist() == [1, 2, 3, 4]
         assert counted.run(None, {"x": single})[0].tolist() == [1, 0, 0, 0]
     assert ran == [counted._compiled]  # the second time on its fast path
 
 
 @pytest.mark.filterwarnings("ignore:a compiled run was thrown away")
 def test_exact_sizes_that_do_not_help_are_not_compiled_for_ever(shapes: list[list[str]]) -> None:
-    counted = session(COUNTED)
+    counted = session(ONE_WAY)
     for size in range(2, 40):
         counted.run(None, {"x": np.eye(1, size, dtype=np.float32)[0]})
-    assert len(shapes) == 2 + 8
+    assert len(shapes) == 3 + 8  # the first, without its choice, for the pattern, for exact sizes
 
 
 @pytest.mark.filterwarnings("ignore:a compiled run was thrown away")
 def test_sizes_of_which_none_is_open_are_not_compiled_twice(shapes: list[list[str]]) -> None:
-    counted = session(COUNTED.replace("float[n]", "float[4]"))
+    counted = session(ONE_WAY.replace("float[n]", "float[4]"))
     assert counted.run(None, {"x": np.eye(1, 4, dtype=np.float32)[0]})[0].tolist() == [1, 0, 0, 0]
-    assert shapes == [["float32[4]"]] * 2
+    assert shapes == [["float32[4]"]] * 3  # the second without its choice
 
 
 def test_threads_whose_guards_fail_at_once_compile_once(shapes: list[list[str]]) -> None:
@@ -280,7 +281,7 @@ def test_shapes_that_no_plan_fitted_are_tried_again_with_the_first_and_compiled_
 
 @pytest.mark.filterwarnings("ignore:a compiled run was thrown away")
 def test_threads_that_need_the_same_exact_sizes_compile_them_once(shapes: list[list[str]]) -> None:
-    counted = session(COUNTED)
+    counted = session(ONE_WAY)
     together = threading.Barrier(4)
 
     def run(_: int) -> Any:
@@ -289,7 +290,7 @@ def test_threads_that_need_the_same_exact_sizes_compile_them_once(shapes: list[l
 
     with ThreadPoolExecutor(4) as threads:
         assert list(threads.map(run, range(4))) == [[1, 0, 0, 0]] * 4
-    assert len(shapes) == 3
+    assert len(shapes) == 4
 
 
 @pytest.fixture
@@ -388,6 +389,19 @@ def test_a_size_that_is_called_threads_is_one_like_others(shapes: list[list[str]
     ones = {"x": np.ones((5, 8), np.float32), "w": np.ones((8, 70), np.float32)}
     assert product.run(None, ones)[0].shape == (5, 70)
     assert len(shapes) == 1
+
+
+def test_a_computed_size_that_broadcasts_is_compiled_once_for_all_sizes(ran: list[Executable]) -> None:
+    counted = session(COUNTED)
+    for size in (2, 3, 9, 3):
+        numbers = np.eye(1, size, dtype=np.float32)[0]
+        assert counted.run(None, {"x": numbers})[0].tolist() == numbers.tolist()
+        assert counted.run(None, {"x": 1 + numbers})[0].tolist() == (1 + numbers + np.arange(size)).tolist()
+        assert counted.run(None, {"x": 0 * numbers[:1]})[0].tolist() == []
+    with pytest.raises(ingot.ShapeError, match="do not broadcast"):
+        counted.run(None, {"x": np.array([1, 1, 0], np.float32)})
+    assert len(set(ran)) == 2
+    assert len(ran) == 4  # later runs are on the fast path of either
 
 
 def test_a_choice_by_a_size_that_a_run_computes_has_a_plan_for_either() -> None:

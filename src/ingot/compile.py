@@ -33,6 +33,7 @@ from ingot.lower.specialise import specialise
 from ingot.lower.specialise_branches import Guards, Specialised, specialise_branches
 from ingot.ops.catalog import Catalog
 from ingot.passes.before_lowering import before_lowering
+from ingot.prim.guard import BROADCASTS
 from ingot.prim.tensor import Call, Tensor
 from ingot.prim.verify import verified
 from ingot.prim.verify import verify as verify_program
@@ -255,9 +256,12 @@ class _Compilation:
         try:
             hoisted = None if call.node.applies("If") else hoist_invariants(outlined, catalog)
             names = tuple(outlined.model.graph.inputs.names)
-            body = self.of(specialise_branches(outlined.model, catalog, outlined.input_facts, guards), self._name())
+            choices = self.options.assumptions.reversed_choices & {BROADCASTS}
+            own = specialise_branches(outlined.model, catalog, outlined.input_facts, guards, choices)
+            body = self.of(own, self._name())
             if hoisted is not None:
-                invariants = self.of(specialise_branches(hoisted.model, catalog, hoisted.input_facts), self._name())
+                once = specialise_branches(hoisted.model, catalog, hoisted.input_facts, reversed_choices=choices)
+                invariants = self.of(once, self._name())
         except CheckError:  # types that do not fit where they are more exact: the run will say so
             del self.names[named:]
             return none

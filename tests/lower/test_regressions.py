@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import ingot
-from ingot.errors import FallbackWarning, IngotError, InputError
+from ingot.errors import IngotError, InputError
 from ingot.runtime.limits import LimitError
 from ingot.session import Session
 
@@ -254,10 +254,8 @@ def test_sizes_taken_to_be_equal_are_made_sure_of_where_only_sizes_are_needed() 
     reference, compiled = sessions(graph)
     shapes = ([2, 4, 3], [4, 3]), ([2, 1, 3], [4, 1]), ([2, 4, 3], [1, 3])
     feeds = [{"s": np.array(s), "t": np.array(t)} for s, t in shapes]
-    with pytest.warns(FallbackWarning, match="assumed to be equal are not"):
-        found = [compiled.run(None, each)[0] for each in feeds]
-    for mine, each in zip(found, feeds, strict=True):
-        np.testing.assert_array_equal(mine, reference.run(None, each)[0])
+    for each in feeds:  # without a FallbackWarning: compiled again, without what was assumed
+        np.testing.assert_array_equal(compiled.run(None, each)[0], reference.run(None, each)[0])
 
 
 @pytest.mark.parametrize("wanted", [5, 1, 3, 0, -1, -(2**63)])

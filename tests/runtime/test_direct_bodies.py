@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 import ingot
 from ingot.dtypes import Array
+from ingot.runtime.body_run import BodyRun
 from ingot.runtime.ready_plan import ReadyPlan
 from lower.machine import HEADER
 
@@ -202,3 +204,65 @@ def test_the_fast_path_of_a_body_is_taken_by_runs_in_full(monkeypatch: pytest.Mo
     monkeypatch.setattr(ReadyPlan, "finish", finish)
     session.run(None, {"m": np.array(20), "x": floats(2)})
     assert len(ready) >= 18
+
+
+@pytest.fixture
+def left(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Has an element for each run of a body that the reference has to make."""
+    runs: list[int] = []
+    real = BodyRun.run
+
+    def run(self: BodyRun, inputs: Sequence[Any]) -> list[Any] | None:
+        results = real(self, inputs)
+        if results is None:
+            runs.append(1)
+        return results
+
+    monkeypatch.setattr(BodyRun, "run", run)
+    return runs
+
+
+SCALED = COLLECTED.replace("row = Neg (x)", "row = Mul (x, y_out)")
+STARTED = """g (int64 m, float[1] y, float[n] x) => (float[?] z) <bool yes = {1}> {
+    z = Loop (m, yes, y) <body = b (int64 i, bool c, float[?] y_in) => (bool d, float[?] y_out) {
+        d = Identity (c) w = Where (c, x, y_in) t = Unique (w) v = Add (y_in, x) y_out = Max (v, t) }> }"""
+
+
+def test_a_body_that_is_never_as_was_assumed_is_compiled_without_the_assumption(
+    left: list[int], caplog: pytest.LogCaptureFixture
+) -> None:
+    session, reference = opened(SCALED, threads=1), opened(SCALED, providers=("reference",))
+    caplog.set_level(logging.DEBUG, "ingot")
+    for trips, size in ((5, 5), (5, 5), (4, 6), (7, 7)):
+        feeds = {"m": np.array(trips), "y": floats(1), "x": floats(size)}
+        assert plain(session.run(None, feeds)) == plain(reference.run(None, feeds))
+    assert len(left) < 4
+    reports = [record.getMessage() for record in caplog.records if "guards of a body fail" in record.getMessage()]
+    assert len(reports) == 1
+    assert "without the assumption: " in reports[0]
+    assert "read_0 = 1, n = 5" in reports[0]
+
+
+def test_a_body_that_fails_in_its_first_trip_alone_is_not_compiled_again(
+    left: list[int], caplog: pytest.LogCaptureFixture
+) -> None:
+    session = opened(STARTED, threads=1)
+    caplog.set_level(logging.DEBUG, "ingot")
+    for _ in range(10):
+        (z,) = session.run(None, {"m": np.array(6), "y": floats(1), "x": floats(3)})
+        assert z.tolist() == [7, 13, 19]
+    assert not caplog.records
+    assert 0 < len(left) <= 20
+
+
+def test_a_body_that_nothing_helps_is_logged_once(left: list[int], caplog: pytest.LogCaptureFixture) -> None:
+    text = SCALED.replace("row = Mul (x, y_out)", "row = PRelu (x, y_out)")
+    session = opened(text, threads=1)
+    caplog.set_level(logging.DEBUG, "ingot")
+    for _ in range(4):
+        (_, rows) = session.run(None, {"m": np.array(3), "y": floats(1), "x": floats(4)})
+        assert rows.tolist() == [[1, 2, 3, 4]] * 3
+    assert len(left) > 8
+    reports = [record.getMessage() for record in caplog.records if "guards of a body fail" in record.getMessage()]
+    assert len(reports) == 2
+    assert "the reference runs it" in reports[1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ingot.fuse.placement import Placement
 from ingot.fuse.unread_indices import unread_guards
 from ingot.fuse.uses import Uses
-from ingot.prim.guard import Guard, Guards
+from ingot.prim.guard import Guard, Guards, assumed_equal
 from ingot.prim.region import Repeat
 from ingot.prim.size_guards import size_guards
 from ingot.prim.tensor import AssumeShape, Gather, Scatter
@@ -21,8 +21,7 @@ def guards_in(uses: Uses, body: Placement) -> Guards:
         for guard in size_guards(tensor):
             guards[guard] = None
         if isinstance(tensor, AssumeShape):
-            sizes = zip(tensor.x.shape, tensor.shape, strict=True)
-            guards.update(dict.fromkeys(Guard(one, other) for one, other in sizes if one != other))
+            guards.update(dict.fromkeys(assumed_equal(tensor.x.shape, tensor.shape)))
         elif isinstance(tensor, (Gather, Scatter)):
             guards.update(dict.fromkeys(Guard(*pair) for pair in unread_guards(tensor)))
     return tuple(guards)

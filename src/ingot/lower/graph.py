@@ -30,7 +30,7 @@ from ingot.ops.facts import Fact
 from ingot.ops.generator.keys import node_key
 from ingot.ops.limit import dense
 from ingot.prim.functions import ELEMENTS, NARROW_FLOATS, STORED
-from ingot.prim.guard import Guard
+from ingot.prim.guard import Guard, assumed_equal
 from ingot.prim.make import cast, constant, reshape
 from ingot.prim.make import count as elements_of
 from ingot.prim.region import RegionResult
@@ -105,7 +105,7 @@ def _assumed(tensors: Iterable[Tensor]) -> Iterator[Guard]:
             continue
         seen.add(tensor)
         if isinstance(tensor, AssumeShape):
-            yield from (Guard(*pair) for pair in zip(tensor.x.shape, tensor.shape, strict=True) if pair[0] != pair[1])
+            yield from assumed_equal(tensor.x.shape, tensor.shape)
         yield from size_guards(tensor)
         pending += tensor.region.before if isinstance(tensor, RegionResult) else tensor.reads
 

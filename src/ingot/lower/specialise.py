@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ingot.dims import symbols
 from ingot.infer.driver import is_complete
 from ingot.infer.typed import TypedModel
 from ingot.ir.clone import copy_model
@@ -45,7 +46,9 @@ def specialise(
     facts = None
     if is_unchanged and is_complete(typed.facts) and len(list(nested_graphs(copy.graph))) == 1:
         facts = {twins[value]: fact for value, fact in typed.facts.items()}
-    return specialise_branches(copy, catalog, reversed_choices=reversed_choices, facts=facts)
+    shapes = [value.type.shape or () for value in copy.graph.inputs if isinstance(value.type, TensorType)]
+    names = frozenset(name for shape in shapes for size in shape if size is not None for name in symbols(size))
+    return specialise_branches(copy, catalog, reversed_choices=reversed_choices, facts=facts, settled=names)
 
 
 def _declare(model: Model, types: Mapping[str, TensorType]) -> None:

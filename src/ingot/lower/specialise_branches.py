@@ -8,7 +8,7 @@ sizes that are scaled as floats are assumed to be exact in them (`scaled_sizes`)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 
 import numpy as np
 
@@ -24,11 +24,12 @@ from ingot.ir.node import Node
 from ingot.ir.tensor import Tensor
 from ingot.ir.types import TensorType
 from ingot.ir.value import Value
+from ingot.lower.open_broadcasts import open_broadcasts
 from ingot.lower.scaled_sizes import scale_in_integers
 from ingot.ops.catalog import Catalog
 from ingot.ops.facts import Fact, of_constant
 from ingot.passes.branches import put_in_place
-from ingot.prim.guard import Guard
+from ingot.prim.guard import BROADCASTS, Guard
 
 Guards = dict[Graph, list[Guard]]
 """Sizes that were assumed to be equal, by the graph whose nodes depend on it."""
@@ -77,15 +78,22 @@ def specialise_branches(
     assumed: Guards | None = None,
     reversed_choices: frozenset[str] = frozenset(),
     facts: Facts | None = None,
+    settled: Set[str] = frozenset(),
 ) -> Specialised:
     """A model, which is changed, with its facts: every If that sizes decide is replaced by the branch it takes.
 
     `input_facts` is what is known of its inputs, `assumed` what was assumed in its graphs before. Declared sizes that
     contradict what is inferred are overruled: the model is checked, and they can only contradict a default of an input.
     Where sizes are not known, branches for equal sizes are chosen, and no size to be one, but for `reversed_choices`.
+    Sizes that only a run can compare are assumed to be equal where tensors broadcast, unless that is reversed; those of
+    nothing but `settled` names are assumed to be so all the same.
     A model without subgraphs whose types were inferred need not be gone through again: `facts` are what was found.
     """
     guards: Guards = {graph: list(own) for graph, own in (assumed or {}).items()}
+    if BROADCASTS in reversed_choices:
+        facts = facts or _decided(model, catalog, input_facts, guards, reversed_choices)
+        if open_broadcasts(model.graph, facts, settled):
+            facts = None
     for _ in range(_MOST_ROUNDS):
         facts = facts or _decided(model, catalog, input_facts, guards, reversed_choices)
         changes = [

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from ingot.dataclass import dataclass
 from ingot.dims import Dim, evaluate, symbols
+
+BROADCASTS = "broadcasting"
+"""The choice that sizes along one axis are equal where only a run can compare them, for all of a model together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,13 @@ class Guard:
 
 
 Guards: TypeAlias = tuple[Guard, ...]
+
+
+def assumed_equal(own: Iterable[Dim], assumed: Iterable[Dim]) -> Iterator[Guard]:
+    """The guards of a shape that is assumed to be another, axis by axis."""
+    for one, other in zip(own, assumed, strict=True):
+        if one != other:
+            yield Guard(one, other, choice=BROADCASTS)
 
 
 def _shown(dim: Dim, sizes: Mapping[str, int]) -> str:

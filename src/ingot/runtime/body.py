@@ -15,6 +15,7 @@ from ingot.runtime.body_path import body_path
 from ingot.runtime.body_run import BodyRun
 from ingot.runtime.direct_bodies import DirectBody, direct_bodies
 from ingot.runtime.direct_calls import DirectCall, direct_call
+from ingot.runtime.guard_failures import GuardFailures
 from ingot.runtime.guards import GuardFailed
 from ingot.runtime.observed_types import OpenResults, TypeNotes, open_results
 from ingot.runtime.plan import Body, Plan, StepObserver
@@ -114,6 +115,7 @@ class BodyRunner:
         inputs = len(body.parameters) - fixed
         self.trips = None if self.runner is None else trip_runner(self.runner, inputs)
         self.path = body_path(body)
+        self.failures = GuardFailures()
 
 
 class Calls:
@@ -127,10 +129,12 @@ class Calls:
         observe: StepObserver | None,
         notes: TypeNotes | None = None,
         interrupt: Interrupt | None = None,
+        recompiles: bool = False,
     ) -> None:
         """`begin` is how nodes of a model are evaluated, `model` returns it, `frame` is that of the run.
 
-        `notes` are taken of the results whose rank is unknown. The run may end by `interrupt`.
+        `notes` are taken of the results whose rank is unknown. The run may end by `interrupt`. Where it `recompiles`,
+        a body whose guards fail too often ends it by GuardFailed, so that the model is compiled otherwise.
         """
         self._begin = begin
         self._model = model
@@ -140,6 +144,7 @@ class Calls:
         self.observe = observe
         self._notes = notes
         self.interrupt = interrupt
+        self.recompiles = recompiles
 
     @property
     def evaluation(self) -> Evaluation:

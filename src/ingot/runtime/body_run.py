@@ -49,23 +49,30 @@ class BodyRun:
     def run(self, inputs: Sequence[Any]) -> list[Any] | None:
         """The outputs of the body; None if the reference has to run it: a guard failed, or a kernel met an error.
 
-        GuardFailed or KernelError if the reference cannot run it either, as the body is specialised.
+        GuardFailed or KernelError if the reference cannot run it either, as the body is specialised. GuardFailed too
+        where guards fail so often that the model is to be compiled otherwise.
         """
         evaluation = self._evaluation
         evaluation.proceed(self._nodes)
-        drawn, fast = evaluation.drawn, self._fast
+        drawn, fast, failures = evaluation.drawn, self._fast, self._shared.failures
         try:
             if fast is not None:
                 results = fast.run([*inputs, *self._last()])
                 if results is not None:
+                    if failures.excess:
+                        failures.forgive()
                     return results
             frame = self._frame or self._begin()
             results = self._runner.run(frame, inputs, self._call, self._observe, self._ledger)
-        except GuardFailed:
+        except GuardFailed as failed:
             if self._shared.body.specialised:
                 raise
+            if failures.note(failed, self._calls.recompiles):
+                raise GuardFailed(failed.guards, failed.sizes, str(failed), of_body=True) from failed
             results = None
         if results is not None:
+            if failures.excess:
+                failures.forgive()
             if fast is not None:
                 fast.learn([*inputs, *self._last()], self._direct)
                 if fast.is_closed:
@@ -99,6 +106,7 @@ class BodyRun:
         if runs is None:
             self._repeats = False
             return None
+        self._shared.failures.excess = 0
         self._evaluation.proceed(self._nodes * runs.count)
         return runs
 

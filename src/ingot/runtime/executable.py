@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ingot.prim.guard import BROADCASTS
 from ingot.prim.tensor import Call, Tensor
 from ingot.runtime.assumptions import Assumptions
 from ingot.runtime.body import BodyRunners, Calls
@@ -53,6 +54,7 @@ class Executable:
         self._names = tuple(plan.inputs)
         self._ran: dict[tuple[Any, ...], None] = {}
         self.assumptions = assumptions or Assumptions()
+        self._recompiles = BROADCASTS not in self.assumptions.reversed_choices
 
     def run(
         self,
@@ -66,12 +68,13 @@ class Executable:
 
         `evaluation` is how the reference runs nodes of a model. `observe` is called after each step of the plan,
         `notes` are taken of results of unknown rank.
-        GuardFailed if something is not as was assumed, KernelError if a kernel met an error.
+        GuardFailed if something is not as was assumed, or a body is never as was assumed and may be compiled otherwise;
+        KernelError if a kernel met an error.
         """
         inputs = [feeds.get(name) for name in self.plan.inputs]
         runner = self.runner
         with runner.running(interrupt) as frame:
-            calls = Calls(evaluation, self.calls, frame, observe, notes, interrupt)
+            calls = Calls(evaluation, self.calls, frame, observe, notes, interrupt, self._recompiles)
             results = runner.run(frame, inputs, calls.caller(self._bodies), observe, self._limit)
         if results is None:
             raise KernelError
@@ -101,7 +104,9 @@ class Executable:
         inputs = [feeds[name] for name in self._names]
         try:
             with runner.running(interrupt) as frame:
-                call = Calls(evaluation, self.calls, frame, None, None, interrupt).caller(self._bodies)
+                call = Calls(evaluation, self.calls, frame, None, None, interrupt, self._recompiles).caller(
+                    self._bodies
+                )
                 results = runner.run(frame, inputs, call, None, self._limit)
         except GuardFailed:
             return None

@@ -13,18 +13,23 @@ class GuardFailed(Exception):
     """An assumption of a plan does not hold in this run, so that the plan cannot compute it; the message says which.
 
     `guards` are the assumptions about sizes that failed, none where it is about something else; `sizes` are the real
-    sizes by name, as far as they were known by then.
+    sizes by name, as far as they were known by then. Where they are those `of_body`, its sizes are all computed by the
+    run, whatever they are called.
     """
 
-    def __init__(self, guards: Sequence[Guard], sizes: Mapping[str, int], message: str = "") -> None:
+    def __init__(
+        self, guards: Sequence[Guard], sizes: Mapping[str, int], message: str = "", of_body: bool = False
+    ) -> None:
         self.guards = tuple(guards)
         self.sizes = dict(sizes)
+        self._of_body = of_body
         super().__init__(message or "; ".join(guard.failure(sizes) for guard in guards))
 
     def choices_of_run(self, inputs: Iterable[Tensor]) -> frozenset[str]:
         """The choices that failed by sizes that a run computes, not only by those of these inputs."""
         known = frozenset(name for tensor in inputs for size in tensor.shape for name in symbols(size))
-        return frozenset(guard.choice for guard in self.guards if guard.choice and not guard.names <= known)
+        own = (guard for guard in self.guards if self._of_body or not guard.names <= known)
+        return frozenset(guard.choice for guard in own if guard.choice)
 
 
 class KernelError(Exception):

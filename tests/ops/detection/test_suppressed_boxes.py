@@ -65,3 +65,37 @@ def test_boxes_and_scores_of_different_numbers_are_an_error() -> None:
     session = Session(parse_model(text), threads=1)
     with pytest.raises(Exception, match="do not fit"):
         session(np.zeros((1, 3, 4), np.float32), np.zeros((1, 1, 2), np.float32), np.array([1]))
+
+
+@pytest.mark.parametrize("corners", ["x", "t"])
+def test_a_few_boxes_of_many_that_overlap_are_those_of_the_reference(corners: str) -> None:
+    text = f"""{HEADER} g (float[b, 4, n] x, float[b, c, n] s, int64[1] m, float[1] o, float[1] f) => (y) {{
+        t = Transpose <perm = [0, 2, 1]> (x) y = NonMaxSuppression (t, s, m, o, f) }}"""
+    if corners == "x":
+        text = text.replace("float[b, 4, n]", "float[b, n, 4]").replace("t = Transpose <perm = [0, 2, 1]> (x) ", "")
+        text = text.replace("(t, s", "(x, s")
+    compiled = Session(parse_model(text), providers=("cpu", "reference"), fallback=False, threads=1)
+    reference = Session(parse_model(text), providers=("reference",))
+    generator = np.random.default_rng(7)
+    for many in (113, 127, 500, 1000):
+        for different in (2, 5, 40):  # the first few are copies of one, or of some, so that candidates are left out
+            which = generator.integers(0, different, (2, many))
+            own = generator.random((2, different, 4)).astype(np.float32)
+            boxes = np.take_along_axis(own, which[..., None], 1)
+            scores = (which[:, None] / different + generator.random((2, 3, many)) * 0.01).astype(np.float32)
+            scores[:, 2] = np.round(scores[:, 2] * 8) / 8
+            fed = boxes if corners == "x" else np.ascontiguousarray(boxes.transpose(0, 2, 1))
+            for most, overlap, floor in ((2, 0.5, 0), (5, 0.3, 0.2), (14, 0.9, -1), (14, 0, 0.5), (3, 1, 0)):
+                numbers = np.array([most]), np.array([overlap], np.float32), np.array([floor], np.float32)
+                np.testing.assert_array_equal(compiled(fed, scores, *numbers), reference(fed, scores, *numbers))
+
+
+def test_a_box_without_an_area_is_kept_once() -> None:
+    text = f"""{HEADER} g (float[1, n, 4] x, float[1, 1, n] s) => (y) <int64 m = {{3}}, float o = {{0.5}}>
+        {{ y = NonMaxSuppression (x, s, m, o) }}"""
+    compiled = Session(parse_model(text), providers=("cpu", "reference"), fallback=False, threads=1)
+    boxes = np.tile(np.array([0, 0, 1, 1], np.float32), (1, 200, 1))
+    scores = np.linspace(1, 0, 200, dtype=np.float32).reshape(1, 1, 200)
+    boxes[:, 9] = 0  # the last of those that are sorted first
+    boxes[:, 150] += 5
+    assert compiled(boxes, scores)[:, 2].tolist() == [0, 9, 150]

@@ -44,23 +44,23 @@ class Items:
     def append_all(self, row: ir.Value, many: ir.Value) -> None:
         """Append the first elements of a row to an empty list."""
         b, lanes = self.b, self.packed
-        start = b.load(self.start, typ=PTR)
         whole = b.mul(b.sdiv(many, I64(lanes)), I64(lanes))
-        kind = item_type(self.dtype)
-
-        def store(place: ir.Value, lanes: int) -> None:
-            numbers = self.lanes.splat(place, lanes)
-            if lanes > 1:
-                numbers = b.add(numbers, ir.Constant(vector(I64, lanes), list(range(lanes))))
-            packed = item(b, self.key(row, place, lanes), numbers, self.dtype)
-            b.store(packed, b.gep(start, [place], source_etype=kind), align=8)
-
         if lanes > 1:
             with b.counted(I64(0), whole, I64(lanes)) as place:
-                store(place, lanes)
+                self._store(row, place, place, lanes)
         with b.counted(whole if lanes > 1 else I64(0), many, I64(1)) as place:
-            store(place, 1)
+            self._store(row, place, place, 1)
         b.store(many, self.count)
+
+    def _store(self, row: ir.Value, place: ir.Value, at: ir.Value, lanes: int) -> None:
+        """Store the items of neighbouring elements of a row from `at` on in the list."""
+        b = self.b
+        numbers = self.lanes.splat(place, lanes)
+        if lanes > 1:
+            numbers = b.add(numbers, ir.Constant(vector(I64, lanes), list(range(lanes))))
+        packed = item(b, self.key(row, place, lanes), numbers, self.dtype)
+        start = b.load(self.start, typ=PTR)
+        b.store(packed, b.gep(start, [at], source_etype=item_type(self.dtype)), align=8)
 
     @contextmanager
     def append_chosen(
@@ -70,16 +70,19 @@ class Items:
         many: ir.Value,
         may_be: Callable[[ir.Value], ir.Value],
         is_chosen: Callable[[ir.Value], ir.Value],
+        *,
+        is_exact: bool = False,
     ) -> Iterator[None]:
         """Append those elements of a row from `low` on whose keys are chosen; `may_be` holds for vectors of them first.
 
+        Where that `is_exact`, it holds for those that are chosen alone, and whole blocks of them are stored as vectors.
         What is emitted while it is open runs after a block of which one is: at most `BLOCK` are appended in between.
         """
         b = self.b
         next_, at, bits = (stack_slot(b, I64) for _ in range(3))
         b.store(low, next_)
-        head, inside, body, short, hit, done, end = (
-            b.append_basic_block(name) for name in ("blocks", "inside", "block", "short", "hit", "next", "end")
+        head, inside, body, short, hit, after, done, end = (
+            b.append_basic_block(name) for name in ("blocks", "inside", "block", "short", "hit", "after", "next", "end")
         )
         b.branch(head)
         b.position_at_end(head)
@@ -93,6 +96,16 @@ class Items:
         mask = b.and_(mask, b.shl(I64(-1), b.sub(place, begin)))
         b.store(mask, bits)
         b.store(begin, at)
+        if is_exact:
+            whole, mixed = b.append_basic_block("whole"), b.append_basic_block("mixed")
+            b.cbranch(b.icmp_signed("==", mask, I64(-1)), whole, mixed)
+            b.position_at_end(whole)
+            count = b.load(self.count, typ=I64)
+            with b.counted(I64(0), I64(BLOCK), I64(self.packed)) as offset:
+                self._store(row, b.add(begin, offset), b.add(count, offset), self.packed)
+            b.store(b.add(count, I64(BLOCK)), self.count)
+            b.branch(after)
+            b.position_at_end(mixed)
         b.cbranch(b.icmp_signed("!=", mask, I64(0)), hit, done, likely=False)
         b.position_at_end(short)
         b.store(place, at)
@@ -100,6 +113,8 @@ class Items:
         b.branch(hit)
         b.position_at_end(hit)
         self._append_bits(row, b.load(at, typ=I64), bits, is_chosen)
+        b.branch(after)
+        b.position_at_end(after)
         yield
         b.branch(done)
         b.position_at_end(done)
