@@ -18,6 +18,7 @@ from ingot.codegen.llvm import templates
 from ingot.codegen.llvm.compile import code_later
 from ingot.codegen.llvm.make import Effort
 from ingot.dims import symbol
+from ingot.runtime import pool_code
 from ingot.schedule.target import Target
 
 MODEL = '<ir_version: 10, opset_import: ["" : 21]> g (float[n, 5] x) => (float[n, 5] y) { t = Mul (x, x) y = Exp (t) }'
@@ -37,6 +38,7 @@ def run() -> None:
 
 
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    pool_code.final_code()  # which the first session of a process compiles, too
     made: list[str] = []
 
     def counting(text: str, target: Target, then: Callable[[LinkedCode], Any], effort: Effort) -> Future[Any]:

@@ -89,7 +89,7 @@ def make_plan(
 
 
 def _is_checked(tensor: Parameter | CallResult) -> bool:
-    """Whether a value has to be what it was taken to be, sizes and rank: a scalar that a call gives, too."""
+    """Whether the rank and sizes of a value were assumed: those of a scalar that a call gives, too."""
     return bool(tensor.shape) or (isinstance(tensor, CallResult) and not tensor.opaque and tensor.dtype in STORED)
 
 

@@ -112,6 +112,6 @@ def _finest(repeat: Repeat, signs: Indices, sums: Indices, edges: Indices) -> Re
     for period in range(1, repeat.period // 2 + 1):
         if repeat.period % period == 0 and np.array_equal(inside[period:], inside[:-period]):
             finer = Repeat(start, period, repeat.period // period * repeat.count)
-            is_told = sums[start + period] - sums[start] >= _LEAST_LEAVES and _alike(finer, edges) == finer
-            return finer if is_told else repeat
+            has_enough = sums[start + period] - sums[start] >= _LEAST_LEAVES
+            return finer if has_enough and _alike(finer, edges) == finer else repeat
     return repeat

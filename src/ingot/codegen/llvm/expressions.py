@@ -10,7 +10,6 @@ from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.byte_rounding import ByteRounding, byte_rounding, divided, held, nearest, rounds_at_once
 from ingot.codegen.llvm.emitter import Frame
 from ingot.codegen.llvm.lanes import count_of
-from ingot.codegen.llvm.math.power import pow_by_one
 from ingot.codegen.llvm.memory import Memory
 from ingot.codegen.llvm.types import I1, I32, element, is_float, stack_slot, stored, vector
 from ingot.dataclass import dataclass
@@ -116,6 +115,8 @@ class Expressions(Memory):
         x, y = self.scalar(base), self.scalar(exponent)
         if count_of(x) == 1 or count_of(y) > 1 or isinstance(y, ir.Constant):
             return None
+        from ingot.codegen.llvm.math.power import pow_by_one  # few kernels have powers
+
         return pow_by_one(self.b, x, y, self.splat(y, count_of(x)))
 
     def _rounded_bytes(self, rounding: ByteRounding, dtype: DType) -> ir.Value | None:

@@ -14,7 +14,7 @@ _FEW = 8
 """Texts of which it does not pay to find out which are equal."""
 
 _SAMPLE = 1024
-"""Texts that are taken to be like all of them."""
+"""Texts by which it is guessed how many different ones there are."""
 
 _CODES = 256
 """Different texts that a byte can tell apart."""
