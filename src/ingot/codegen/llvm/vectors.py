@@ -147,12 +147,14 @@ class Vectors(Expressions):
             self._preheader = None
 
     def _hoist(self, statement: For) -> None:
-        """Hoist the functions that are invariant in a loop out of it."""
+        """Hoist what is computed and loaded, and is invariant in a loop, out of it."""
         inside = {statement.var, *(inner.var for inner in within(statement.body) if isinstance(inner, For))}
         changed = {inner.name for inner in within(statement.body) if isinstance(inner, Let | Update)}
         values = [inner.value for inner in within(statement.body) if not isinstance(inner, For)]
-        for part in invariants(values, Apply, inside, changed):
-            self.scalar(part)
+        stored = {store.buffer for store in stores(statement.body)}
+        for part in invariants(values, Apply | Load, inside, changed):
+            if not isinstance(part, Load) or part.buffer not in stored:
+                self.scalar(part)
 
     def _body(
         self,
