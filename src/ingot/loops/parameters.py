@@ -67,7 +67,7 @@ class Parameters:
         self._layouts: dict[Buffer, Hashable] = {}
         self._known: dict[int, tuple[Scalar, Scalar]] = {}
         loops = [list(_loops(nest)) for nest in kernel.nests]
-        self._lanes = frozenset(loop.var for own in loops for loop in own if loop.kind is Kind.VECTOR)
+        self._lanes = frozenset(loop.var for own in loops for loop in own if loop.kind.has_lanes)
         for buffer in kernel.buffers:
             if buffer not in self._buffers:
                 self._buffers[buffer] = Buffer(f"b{len(self._buffers)}", buffer.dtype, 0)
