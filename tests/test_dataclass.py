@@ -15,6 +15,7 @@ import ingot
 import ingot.compile
 import ingot.repair
 import ingot.session
+from ingot import dataclass as dataclass_module
 from ingot.dataclass import dataclass, with_slots
 
 
@@ -138,6 +139,23 @@ def test_a_class_agrees_with_the_standard_library_on_what_is_compared_and_hashed
     assert repr(ours(1)) == repr(standard(1))
     assert hash(ours(1)) == hash(standard(1))
     assert ours(1).__eq__(standard(1)) is NotImplemented
+
+
+def test_methods_of_classes_of_as_many_fields_are_compiled_once() -> None:
+    def define(first: str, second: str) -> Any:
+        annotations = {first: "int", second: "str"}
+        return with_slots(frozen=True, slots=True)(type("Pair", (), {"__annotations__": annotations, second: "b"}))
+
+    one, two = define("a", "b"), define("hash", "self_")
+    assert (hash(one(1)), one(1) == one(1, "b"), one(b="c", a=2).b) == (hash((1, "b")), True, "c")
+    compiled = dataclass_module._code.cache_info().misses
+    assert (hash(two(1)), two(1) == two(1, "b"), two(self_="c", hash=2).self_) == (hash((1, "b")), True, "c")
+    assert dataclass_module._code.cache_info().misses == compiled
+
+
+def test_a_default_that_objects_would_share_is_refused() -> None:
+    with pytest.raises(ValueError, match="mutable default"):
+        with_slots(slots=True)(type("Shared", (), {"__annotations__": {"tags": "list[str]"}, "tags": []}))
 
 
 @pytest.mark.parametrize("decorate", [with_slots(frozen=True, slots=True), with_slots(slots=True)])

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterator
 from concurrent.futures import Future
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,8 @@ from ingot.codegen.llvm.compile import code_later
 from ingot.codegen.llvm.effort import first_effort
 from ingot.codegen.llvm.host import host
 from ingot.codegen.llvm.make import Effort
+from ingot.providers.cpu.code import batch_sizes
+from ingot.runtime import pool_code, thread_pool
 
 HEAD = '<ir_version: 10, opset_import: ["" : 21]> '
 MODELS = {
@@ -107,6 +110,37 @@ def test_drafts_give_the_same_results_to_the_bit(
     np.testing.assert_allclose(final[0], session(name, providers=("reference",)).run(None, X)[0], rtol=1e-5, atol=1e-6)
 
 
+def test_the_thread_pool_begins_with_a_draft_too(gate: threading.Event, monkeypatch: pytest.MonkeyPatch) -> None:
+    for place, name in ((pool_code, "_FINAL"), (pool_code, "_PENDING"), (pool_code, "_NATIVE"), (thread_pool, "_POOL")):
+        monkeypatch.setattr(place, name, [])
+    monkeypatch.setattr(thread_pool, "processors", lambda: 2)
+    one = session(threads=2)
+    feeds = {"x": np.ones((1 << 16, 7), np.float32)}
+    (drafted,) = one.run(None, feeds)
+    draft, pool = pool_code.native(), thread_pool.thread_pool()
+    assert len(pool._threads) == 1
+    gate.set()
+    (final,) = one.run(None, feeds)
+    assert drafted.tobytes() == final.tobytes()
+    assert pool_code.native().code is pool_code.final_code() is not draft.code
+    assert thread_pool.thread_pool() is not pool
+    assert len(thread_pool.thread_pool()._threads) == 1
+    assert not pool._threads[0].is_alive()
+
+
+def test_kernels_are_compiled_beside_one_another_once_there_are_drafts(gate: threading.Event) -> None:
+    one = session("windows")
+    one.run(None, X)
+    assert one._background is not None
+    begun = [pending for pending in templates.TEMPLATES.values() if not pending.is_there]
+    one._background.hurry()
+    deadline = monotonic() + 60
+    while not all(pending._wanted for pending in begun):  # none of which is there before the gate opens
+        assert monotonic() < deadline
+    assert len(begun) > 1
+    gate.set()
+
+
 def test_the_stages_are_those_of_the_kernels(gate: threading.Event) -> None:
     one = session()
     drafts = addresses(one)
@@ -132,6 +166,13 @@ def test_the_more_work_kernels_have_the_better_they_are_compiled_to_begin_with()
     efforts = [first_effort("x" * 50_000, 1 << bits) for bits in range(20, 40)]
     assert list(dict.fromkeys(efforts)) == ["rough", "draft", "full"]
     assert efforts == sorted(efforts, key=["rough", "draft", "full"].index)
+
+
+def test_sizes_of_first_axes_alone_are_those_of_batches() -> None:
+    text = HEAD + "g (float[n, k] x, float[n, m, 7] y, float[k] z) => (p, q) { p = Mul (x, z) q = Exp (y) }"
+    compiled = Session(ingot.parse_model(text), providers=("cpu",)).compiled
+    assert compiled is not None
+    assert batch_sizes(compiled.scheduled) == {"n"}
 
 
 def test_kernels_with_much_work_have_no_drafts(monkeypatch: pytest.MonkeyPatch) -> None:

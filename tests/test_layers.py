@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 import ingot
+from ingot.cache import fingerprint
 
 LAYERS = [
     *("version", "dataclass", "errors", "dtypes", "dims", "ir", "format", "builder", "prim", "ops", "infer", "queries"),
     *("versions", "repair", "passes", "engine_support", "lower", "loops", "fuse", "schedule", "cache", "codegen"),
-    *("runtime", "providers", "prepare", "compile", "warm_start", "session_model", "variants", "typed_plans"),
-    *("background", "deploy", "session"),
+    *("runtime", "providers", "prepare", "compile", "warm_start", "keep_plan", "session_model", "variants"),
+    *("typed_plans", "background", "deploy", "session"),
     *("feeds", "quantise", "pruning", "convert", "compat", "source", "difference", "tools", "view", "cli"),
 ]
 ROOT = Path(ingot.__file__).parent
@@ -48,6 +49,10 @@ def test_imports_point_only_upward(path: Path) -> None:
     own = path.relative_to(ROOT).parts[0].removesuffix(".py")
     for module in imports(path):
         assert layer(module) in LAYERS[: LAYERS.index(own) + 1], f"{own} imports {module}"
+
+
+def test_the_fingerprint_is_of_all_that_a_session_may_import() -> None:
+    assert {*LAYERS[LAYERS.index("session") + 1 :], "__pycache__"} == set(fingerprint._UNUSED)
 
 
 def test_importing_ingot_imports_nothing_that_is_not_needed() -> None:

@@ -50,7 +50,7 @@ import ingot
 from ingot.codegen.elf import linkable
 from ingot.codegen.llvm import make
 from ingot.codegen.llvm.host import host
-from ingot.runtime import thread_pool
+from ingot.runtime import pool_code, thread_pool
 
 thread_pool.processors = lambda: 2
 triple, *rest = make.facts()
@@ -62,6 +62,7 @@ model = ingot.parse_model('<ir_version: 10, opset_import: ["" : 21]> ' + graph)
 session = ingot.Session(model, providers=("cpu", "reference"), threads=2, fallback=False)
 x = np.linspace(-1, 1, 1 << 20, dtype=np.float32)
 expected = np.exp(np.exp(x))
+session.close()
 pool = thread_pool.thread_pool()
 for _ in range(3):
     (y,) = session.run(None, {"x": x})
@@ -71,7 +72,7 @@ for _ in range(3):
     while not pool._parked:
         assert monotonic() < patience, "the worker does not park"
         sleep(0.001)
-assert thread_pool.code() is None
+assert pool_code.plain_code() is None
 print("done")
 """
 

@@ -405,6 +405,23 @@ def test_a_choice_by_a_size_that_a_run_computes_has_a_plan_for_either() -> None:
     assert [choices for _, choices in session._variants._built] == [frozenset({"axis 0 of s"})]
 
 
+def test_a_choice_is_reversed_for_other_sizes_too_where_plans_for_types_fail() -> None:
+    text = """HEAD g (float[n, 2] x, bool flat) => (z) <float one = {1}, int64[1] zero = {0}> {
+        c = Greater (x, one) a = NonZero (c) t = Transpose (a) s = Squeeze (t) f = Cast <to = 1> (s)
+        y = If (flat) <
+            then_branch = u () => (p) { p = ReduceSum <keepdims = 0> (f, zero) },
+            else_branch = w () => (q) { q = Neg (f) }
+        >
+        z = Relu (y)
+    }"""
+    chosen = session(text.replace("HEAD", HEAD))
+    for rows in (1, 3, 4, 3):  # what is computed has one row each time, which the first plan does not assume
+        x = np.zeros((rows, 2), np.float32)
+        x[-1, 1] = 2
+        for _ in range(2):
+            assert chosen.run(None, {"x": x, "flat": np.array(True)})[0].tolist() == rows
+
+
 def test_a_branch_by_a_size_that_a_run_computes_has_a_plan_for_either() -> None:
     graph = """g (float[n] x) => (y)
         <float[1] one = {1}, int64[1] first = {0}, int64 length = {1}, int64[1] zero = {0}> {

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import ingot
+from ingot import keep_plan, warm_start
 from ingot import prepare as preparing
-from ingot import warm_start
 from ingot.cache import contents, directory
 from ingot.codegen.elf import linkable
 from ingot.codegen.llvm.host import host
@@ -429,9 +429,9 @@ def test_the_code_of_the_thread_pool_is_compiled_once_for_all_models(tmp_path: P
 
 def test_a_process_waits_for_a_plan_that_is_written_for_work_in_the_background(monkeypatch: pytest.MonkeyPatch) -> None:
     daemons: list[bool] = []
-    monkeypatch.setattr(warm_start, "_write", lambda *_: daemons.append(threading.current_thread().daemon))
+    monkeypatch.setattr(keep_plan, "_write", lambda *_: daemons.append(threading.current_thread().daemon))
     arguments: Any = (None, None, (), None)
-    background = threading.Thread(target=warm_start.keep, args=arguments, daemon=True)
+    background = threading.Thread(target=keep_plan.keep, args=arguments, daemon=True)
     background.start()
     background.join()
     for thread in threading.enumerate():

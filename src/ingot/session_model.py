@@ -16,7 +16,7 @@ from ingot.runtime.executable import Executable
 from ingot.runtime.fork_lock import ForkLock
 from ingot.runtime.limits import RunLimits
 from ingot.runtime.provider import Compiler
-from ingot.warm_start import CachedModel, ModelKey, find, keep, key_of, load_source, with_assumptions, with_overrides
+from ingot.warm_start import CachedModel, ModelKey, find, key_of, load_source, with_assumptions, with_overrides
 
 if TYPE_CHECKING:
     from ingot.compile import Build
@@ -102,7 +102,7 @@ class SessionModel:
     def keep(self, build: Build) -> None:
         """Keep a plan for later processes."""
         if self._key is not None:
-            keep(self._key, build, self.outputs, self.prepared()[1].model)
+            _keep(self._key, build, self.outputs, self.prepared()[1].model)
 
     def build(self, draft: bool = False) -> Build:
         """The model compiled as it is; CompileError if that fails."""
@@ -136,7 +136,7 @@ class SessionModel:
         own = prepare(model, self.catalog, options.limits, overridden, assumptions.shapes)
         build = self._built(own, proceed, False, assumptions)
         if key is not None:
-            keep(key, build, self.outputs, typed.model)
+            _keep(key, build, self.outputs, typed.model)
         return build.executable
 
     def _built(self, typed: TypedModel, proceed: Proceed | None, draft: bool, assumptions: Assumptions) -> Build:
@@ -146,3 +146,9 @@ class SessionModel:
         own = self._options
         options = Options(self.catalog, own.threads, own.limits, own.level, proceed, draft, own.precision, assumptions)
         return compile_model(typed, self._compiler, options)
+
+
+def _keep(key: ModelKey, build: Build, outputs: Sequence[Value], model: Model) -> None:
+    from ingot.keep_plan import keep  # not before the first run is over
+
+    keep(key, build, outputs, model)

@@ -101,24 +101,29 @@ class Variants:
         """
         signature = self._signature(feeds)
         known = self._chosen.get(signature)
-        if known is not None:
-            yield known
-        if first is not None:
-            failed.clear()
-            yield first
-        for executable in others:
-            if executable is not known:
+        choices = _NONE
+        for executable in dict.fromkeys((known, first, *others)):
+            if executable is None:
+                continue
+            if executable is not known and executable is not first:
                 remember(self._chosen, signature, executable, _MOST)
-                failed.clear()
-                yield executable
-        if failed:
-            yield from self._reversed(signature, build, failed, proceed)
+            failed.clear()
+            yield executable
+            if failed:
+                choices = executable.assumptions.reversed_choices ^ failed
+        if choices:
+            yield from self._reversed(signature, build, choices, failed, proceed)
         if signature in self._refused:
             return
         for compiled in self._compiled(signature, build, proceed):
-            if compiled is not None and compiled is not known:
-                remember(self._chosen, signature, compiled, _MOST)
-                yield compiled
+            if compiled is None or compiled is known:
+                continue
+            remember(self._chosen, signature, compiled, _MOST)
+            failed.clear()
+            yield compiled
+            if failed and not choices:  # the plans before did not come as far
+                choices = frozenset(failed)
+                yield from self._reversed(signature, build, choices, failed, proceed)
         if known is None:
             self._chosen.pop(signature, None)
         else:
@@ -126,11 +131,10 @@ class Variants:
         remember(self._refused, signature, None, _MOST)
 
     def _reversed(
-        self, signature: Signature, build: Build, failed: set[str], proceed: Proceed | None
+        self, signature: Signature, build: Build, choices: frozenset[str], failed: set[str], proceed: Proceed | None
     ) -> Iterator[Executable]:
-        """Plans with the other choices for those that failed, until one fits or there are too many of them."""
+        """Plans with choices reversed, first these and then those that fail, until one fits or there are too many."""
         pattern = self._pattern(signature)
-        choices = frozenset(failed)
         tried: set[frozenset[str]] = set()
         while choices and choices not in tried and len(tried) < _MOST_REVERSALS:
             tried.add(choices)

@@ -4,32 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import os
-import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from ingot.cache import contents, directory
 from ingot.cache.fingerprint import fingerprint
 from ingot.codegen.executable_memory import Code
 from ingot.dataclass import dataclass
 from ingot.format.load import TEXT_SUFFIXES, ModelSource, load, read_file
-from ingot.ir.domains import TRAINING
 from ingot.ir.graph import Graph
 from ingot.ir.model import Model
-from ingot.ir.tensor import Tensor as Held
-from ingot.ir.types import TensorType, format_shape
+from ingot.ir.types import format_shape
 from ingot.ir.value import Value
-from ingot.runtime import plan_file, thread_pool
+from ingot.runtime import pool_code
 from ingot.runtime.assumptions import Assumptions
 from ingot.runtime.executable import Executable
 from ingot.runtime.limits import RunLimits, refuse_nesting, within_the_stack
 from ingot.runtime.processors import processors
-
-if TYPE_CHECKING:
-    from ingot.compile import Artifacts, Build
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +88,15 @@ def find(
     """
     if key.content is None:
         return None
-    file = plan_file.read(_path(key.content, key.parameters), threads or processors(), limits.nodes)
+    path = plan_path(key.content, key.parameters)
+    if not path.exists():
+        return None
+    from ingot.runtime import plan_file  # a model opened for the first time needs none
+
+    file = plan_file.read(path, threads or processors(), limits.nodes)
     if file is None or not all(_is_as_it_was(key.folder, *weights) for weights in file.beside):
         return None
-    thread_pool.provide(Code(file.thread_pool.entries, file.plan))
+    pool_code.provide(Code(file.thread_pool.entries, file.plan))
     inputs = [Value(name, type_) for name, type_ in file.inputs]
     nodes = cache(lambda: _model(file.calls[0]))
     executable = Executable(file.plan, file.outputs, nodes, limits.most_bytes, assumptions)
@@ -125,84 +123,9 @@ def with_assumptions(key: ModelKey, assumptions: Assumptions) -> ModelKey:
     return replace(key, parameters=(*key.parameters, *parts))
 
 
-def keep(key: ModelKey, build: Build, outputs: Sequence[Value], model: Model) -> None:
-    """Write the plan file of a model in the background; where that is not possible, nothing happens."""
-    # no daemon, as the thread that starts it may be: a process waits for it at its end, or short programs kept nothing
-    writer = threading.Thread(target=_write, args=(key, build, outputs, model), name="ingot-keep", daemon=False)
-    writer.start()
-
-
-def _write(key: ModelKey, build: Build, outputs: Sequence[Value], model: Model) -> None:
-    content = key.content if key.unseen is None else key.unseen.content()
-    if content is None:
-        return
-    try:
-        if plan_file.write(_path(content, key.parameters), _plan_file(key, build, outputs, model)):
-            directory.prune_alone(directory.most_bytes())
-    except plan_file.Unstorable:
-        return
-
-
-def _path(content: str, parameters: tuple[str, ...]) -> Path:
+def plan_path(content: str, parameters: tuple[str, ...]) -> Path:
     """The plan file of a content, for the parameters that a plan depends on."""
     return directory.path_of(hashlib.sha256("\n".join((content, *parameters)).encode()).hexdigest(), "plan")
-
-
-def _plan_file(key: ModelKey, build: Build, outputs: Sequence[Value], model: Model) -> plan_file.PlanFile:
-    artifacts = build.artifacts
-    code = thread_pool.code()
-    if code is None:
-        raise plan_file.Unstorable("code that only this process has")
-    return plan_file.PlanFile(
-        artifacts.plan,
-        artifacts.outputs,
-        _typed(model.graph.inputs),
-        _typed(outputs),
-        tuple(value.name for value in model.graph.inputs if value.constant is not None),
-        tuple(_nodes(artifacts)),
-        code,
-        tuple(_beside(model, key.folder)),
-        key.source,
-    )
-
-
-def _typed(values: Iterable[Value]) -> tuple[tuple[str, TensorType], ...]:
-    named = []
-    for value in values:
-        if not isinstance(value.type, TensorType):
-            raise plan_file.Unstorable(f"an input or output of type {value.type}")
-        named.append((value.name, value.type))
-    return tuple(named)
-
-
-def _nodes(artifacts: Artifacts) -> Iterator[bytes]:
-    """Models of the nodes that the reference runs, encoded: of a model, then of the bodies in it."""
-    from ingot.format import encode  # a warm start needs neither
-    from ingot.ir.extract import extract
-
-    nodes = list(artifacts.program.calls)
-    if any(node.applies("Gradient", domain=TRAINING) for node in nodes):
-        raise plan_file.Unstorable("a gradient, which is of the whole model")
-    ends = [value for node in nodes for value in node.outputs if value.name]
-    read = [value for node in nodes for value in _reads(node) if value not in ends]
-    if nodes:
-        yield encode(
-            extract(artifacts.optimised.model, dict.fromkeys(v.name for v in read) or None, [v.name for v in ends])
-        )
-    else:
-        yield b""
-    for bodies in artifacts.bodies.values():
-        for body in bodies:
-            if body is not None:
-                yield from _nodes(body)
-                if body.invariants is not None:
-                    yield from _nodes(body.invariants)
-
-
-def _reads(node: Any) -> Iterator[Value]:
-    from ingot.ir.sort import reads
-
-    yield from reads(node)
 
 
 def _model(nodes: bytes) -> Model:
@@ -210,20 +133,6 @@ def _model(nodes: bytes) -> Model:
     from ingot.format import decode
 
     return decode(nodes) if nodes else Model(Graph(), {})
-
-
-def _beside(model: Model, around: Path | None) -> Iterator[tuple[str, str]]:
-    """The files that a model has external weights in, and the digests of their contents."""
-    places: dict[str, None] = {}
-    for graph in model.graphs():
-        for value in graph.initializers.values():
-            if isinstance(value.constant, Held) and value.constant.external is not None:
-                places[value.constant.external.location] = None
-    for location in places:
-        content = None if around is None else contents.digest_of_file(around / location)
-        if content is None:
-            raise plan_file.Unstorable("weights in files that are not beside the model")
-        yield location, content
 
 
 def _is_as_it_was(around: Path | None, location: str, content: str) -> bool:

@@ -14,7 +14,7 @@ from ingot.cache import fingerprint, kernels
 from ingot.runtime.limits import RunLimits
 
 ROOT = Path(ingot.__file__).parent
-UNUSED = ("convert", "compat", "tools", "cli")
+UNUSED = ("feeds", "quantise", "pruning", "convert", "compat", "source", "difference", "tools", "view", "cli")
 PARTS = sorted(
     path.name for path in ROOT.iterdir() if path.suffix == ".py" or (path.is_dir() and path.name != "__pycache__")
 )

@@ -15,9 +15,11 @@ from click.testing import CliRunner, Result
 import ingot
 import ingot.compat.onnxruntime
 from ingot.builder import Float32, Var, build, op
-from ingot.cli.first_difference import quantisation_ties
+from ingot.cli.first_difference import differences, quantisation_ties
 from ingot.cli.main import main
 from ingot.compat.finder import SHADOW
+from ingot.convert.source import Tolerance
+from ingot.ir.text import parse_model
 from ingot.tools.bench.engines import prepared
 
 
@@ -53,6 +55,15 @@ def test_two_engines_agree_on_a_model(files: tuple[Path, Path]) -> None:
     pytest.importorskip("onnxruntime")
     for other in ("reference", "onnxruntime"):
         assert run(files[0], "--engine", "cpu", "--engine", other, "--shape", "n=3").exit_code == 0
+
+
+def test_two_engines_agree_on_a_model_that_sessions_repair(tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    text = """<ir_version: 8, opset_import: ["" : 17]> g (float[1, 64] x) => (float[a, b, c, d] y)
+    <int64 step = {8}, int64 length = {16}> { y = STFT (x, step, , length) }"""
+    ingot.save(parse_model(text), tmp_path / "untidy.onnx")  # a signal without its last axis
+    result = run(tmp_path / "untidy.onnx", "--engine", "cpu", "--engine", "onnxruntime")
+    assert result.exit_code == 0, result.output
 
 
 def test_one_model_needs_two_engines(files: tuple[Path, Path]) -> None:
@@ -93,6 +104,37 @@ def test_a_first_difference_of_one_quantisation_step_is_called_a_tie(tmp_path: P
 def test_a_difference_that_does_not_follow_from_a_tie_is_named_too(tmp_path: Path, ties: tuple[object, ...]) -> None:
     pair = quantised(tmp_path / "a.onnx", moved=False), quantised(tmp_path / "b.onnx", moved=True, factor=3.0)
     assert "besides what follows from it, the first value that differs is 'z', of Mul: " in run(*pair, *ties).stdout
+
+
+ROUNDING = """<ir_version: 8, opset_import: ["": 17]> g (float[n] x) => (float[n] y)
+<float half = {0.5}, float step = {0.001}, float ten = {10.0}>
+{ v = AFTER w = Add (v, half) r = ROUND y = Mul (r, ten) }"""
+
+
+@pytest.mark.parametrize("rounding", ["Floor (w)", "Ceil (w)", "Cast <to = 6> (w)"])
+def test_whole_numbers_that_differ_by_one_are_a_tie(rounding: str, tmp_path: Path, ties: tuple[object, ...]) -> None:
+    text = ROUNDING.replace("r = ROUND", f"i = {rounding} r = Cast <to = 1> (i)")
+    for name, before in (("a", "Identity (x)"), ("b", "Add (x, step)" if "Ceil" in rounding else "Sub (x, step)")):
+        ingot.save(parse_model(text.replace("AFTER", before)), tmp_path / f"{name}.onnx")
+    lines = run(tmp_path / "a.onnx", tmp_path / "b.onnx", *ties).stdout.splitlines()
+    assert lines[1:] == [
+        f"the first value that differs is 'i', of {rounding.split()[0]}: 2 elements by one",
+        "that is how a tie rounds; what follows from it cannot be compared",
+        "besides what follows from it, no value that both have differs",
+    ]
+
+
+def test_the_order_of_a_topk_that_does_not_sort_is_left_open() -> None:
+    text = """<ir_version: 8, opset_import: ["": 17]> g (float[n] x) => (float[3] y)
+    <int64[1] k = {3}> { v, i = TopK <sorted = SORTED> (x, k) y = Neg (v) }"""
+    one = {"v": np.array([3, 2, 1], np.float32), "i": np.array([0, 1, 2]), "y": np.array([-3, -2, -1], np.float32)}
+    other = {name: array[[2, 0, 1]] for name, array in one.items()}
+    for is_sorted, excuses in ((0, ["sorted=0 leaves the order open"] * 2), (1, [None])):
+        graph = parse_model(text.replace("SORTED", str(is_sorted))).graph
+        assert [each.excuse for each in differences(graph, one, one, other, Tolerance())] == excuses
+    less = {**other, "v": np.array([1, 3, 0], np.float32)}
+    graph = parse_model(text.replace("SORTED", "0")).graph
+    assert [each.excuse for each in differences(graph, one, one, less, Tolerance())] == [None]
 
 
 def test_labels_that_differ_by_one_are_no_tie() -> None:

@@ -51,3 +51,13 @@ def test_a_panel_has_the_columns_of_some_units_of_every_group(size: int) -> None
     np.testing.assert_array_equal(
         panels.reshape(2, count, 3, 2, 8), padded.reshape(2, 3, 2, count, 8).transpose(0, 3, 1, 2, 4)
     )
+
+
+def test_a_vector_of_columns_that_is_left_has_a_tile_of_its_own_where_columns_are_packed_in_a_run() -> None:
+    assert tile_of(DType.FLOAT32, 64, 112, AT_ONCE, narrows=True).columns == 48
+    assert tile_of(DType.FLOAT32, 64, 112, AT_ONCE).columns != 48
+
+
+def test_rows_that_are_left_count_as_the_smaller_tile_that_takes_them() -> None:
+    assert tile_of(DType.FLOAT32, 64, 64, AT_ONCE) == Tile(6, 4, 16)
+    assert tile_of(DType.FLOAT32, 16, 64, AT_ONCE) == Tile(6, 4, 16)

@@ -161,6 +161,14 @@ def test_a_process_that_is_still_starting_is_ended_too(
     assert crew.facts.result() == facts()
 
 
+def test_as_many_begin_as_are_asked_for_and_may_be(crew: Workers) -> None:
+    for count in (1, 2, 1, 100):
+        crew.begin(count)
+    assert crew._runners == 2
+    until(lambda: len(processes(crew)) == 2)
+    crew.end()
+
+
 def test_work_that_nobody_waits_for_any_more_is_left_out(crew: Workers) -> None:
     go, done = threading.Event(), list[int]()
     first = crew.submit(lambda _: go.wait())

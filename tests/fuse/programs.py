@@ -23,6 +23,7 @@ N = symbol("n")
 
 LIMITS = FusionLimits(
     padded_row=16,
+    columns=16,
     attention_rows=5,
     folded_bytes=1 << 22,
     inlined=96,

@@ -411,9 +411,52 @@ kernel k1(value: float32[256], key: float32[256], query: float32[256], k1_out: f
     )
 
 
-def test_what_follows_a_convolution_lies_as_it_does() -> None:
+def test_few_filters_of_an_image_in_order_are_rows_and_its_places_columns() -> None:
     image = parameter("image", 2, 4, 6)
     product = permute(contract(image, weights(4, 5), "nch,co->nho"), (0, 2, 1))
+    fuses_to(
+        [apply("exp", product)],
+        """
+%3 = contract: fused into k1
+%5 = exp: stored by k1, it is a result
+k1: %2, image -> %5, contraction with epilogue permute and exp
+
+kernel k1(image: float32[48], c1: float32[20], k1_out: float32[60])
+  product batch n<2, m o<5, n h<6:
+    sum = over c<4: c1[c*5 + o] * image[n*24 + c*6 + h]
+    k1_out[n*30 + o*6 + h] = exp(sum)
+""",
+    )
+
+
+def test_groups_of_filters_are_joined_in_an_epilogue() -> None:
+    image = parameter("image", 1, 6, 20)
+    seen = window(pad(permute(image, (0, 2, 1)), (0, 1, 0), (0, 1, 0), 0.0), [1], [3], [1], [1])
+    sums = contract(reshape(seen, (1, 20, 2, 3, 3)), weights(2, 4, 3, 3), "nugcj,gocj->nugo")
+    fuses_to(
+        [apply("exp", permute(reshape(sums, (1, 20, 8)), (0, 2, 1)))],
+        """
+%2 = pad: stored by k1 as [0, 2, 1], windows slide over it
+%8 = contract: fused into k2
+%12 = exp: stored by k2, it is a result
+k1: image -> %2
+k2: %6, %2 -> %12, contraction with epilogue permute and reshape and permute and exp
+
+kernel k1(image: float32[120], k1_out: float32[132])
+  for i2 < 6:
+    for i1 < 22:
+      k1_out[i1 + i2*22] = image[i2*20 + i1 - 1] if 0 <= i1 - 1 < 20 else 0.0
+kernel k2(k1_out: float32[132], c1: float32[72], k2_out: float32[160])
+  product batch g<2, m o<4, n u<20:
+    sum = over c<3 j<3: c1[g*36 + o*9 + c*3 + j] * k1_out[u + j + g*66 + c*22]
+    k2_out[g*80 + o*20 + u] = exp(sum)
+""",
+    )
+
+
+def test_what_follows_a_convolution_lies_as_it_does() -> None:
+    image = parameter("image", 2, 4, 6)
+    product = permute(contract(image, weights(4, 16), "nch,co->nho"), (0, 2, 1))
     shared = apply("exp", product)
     results = [reduce_("add", shared, (2,)), reduce_("add", shared, (1,))]
     fuses_to(
@@ -427,23 +470,23 @@ k1: image -> %5, contraction with epilogue permute and exp
 k2: %5 -> %6
 k3: %5 -> %7
 
-kernel k1(k1_weights: float32[20], image: float32[48], k1_out: float32[60])
-  product m n<2 h<6, n o<5:
+kernel k1(k1_weights: float32[64], image: float32[48], k1_out: float32[192])
+  product m n<2 h<6, n o<16:
     sum = over c<4: image[n*24 + c*6 + h] * k1_weights[0] packed
-    k1_out[n*30 + o + h*5] = exp(sum)
-kernel k2(k1_out: float32[60], k2_out: float32[10])
+    k1_out[n*96 + o + h*16] = exp(sum)
+kernel k2(k1_out: float32[192], k2_out: float32[32])
   for i0 < 2:
-    for i1 < 5:
+    for i1 < 16:
       r0 = 0.0
       for j2 < 6:
-        r0 += k1_out[i0*30 + i1 + j2*5]
-      k2_out[i0*5 + i1] = r0
-kernel k3(k1_out: float32[60], k3_out: float32[12])
+        r0 += k1_out[i0*96 + i1 + j2*16]
+      k2_out[i0*16 + i1] = r0
+kernel k3(k1_out: float32[192], k3_out: float32[12])
   for i0 < 2:
     for i2 < 6:
       r0 = 0.0
-      for j1 < 5:
-        r0 += k1_out[i0*30 + j1 + i2*5]
+      for j1 < 16:
+        r0 += k1_out[i0*96 + j1 + i2*16]
       k3_out[i0*6 + i2] = r0
 """,
     )

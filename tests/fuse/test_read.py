@@ -9,11 +9,13 @@ import pytest
 from fuse.programs import LIMITS, parameter, weights
 from ingot.fuse.decision import Reading, Store
 from ingot.fuse.kernels import read
-from ingot.fuse.read import Placed, Requirement, c_strides, strides_of
+from ingot.fuse.read import Placed, Requirement
+from ingot.fuse.sides import constant_right
+from ingot.fuse.strides import c_strides, strides_of
 from ingot.loops.ir import Buffer
 from ingot.prim import apply, concat, contract, pad, permute, reduce_, reshape, scan, window
 from ingot.prim.make import count
-from ingot.prim.tensor import Tensor
+from ingot.prim.tensor import Contract, Tensor
 
 A = parameter("a", 2, 3, 4)
 X = parameter("x", 6, 8)
@@ -26,7 +28,10 @@ def placed(tensor: Tensor, order: Sequence[int] | None = None) -> Placed:
 
 
 def reading(tensor: Tensor, stored: Mapping[Tensor, Placed], chain: tuple[Tensor, ...] = ()) -> Reading | Requirement:
-    return read(Store("k1", tensor, placed(tensor), tuple(range(tensor.rank)), chain=chain), stored, LIMITS)
+    sides = constant_right(chain[0]) if chain and isinstance(chain[0], Contract) else None
+    return read(
+        Store("k1", tensor, placed(tensor), tuple(range(tensor.rank)), chain=chain, sides=sides), stored, LIMITS
+    )
 
 
 EXP = apply("exp", A)

@@ -19,8 +19,9 @@ from ingot.codegen.job import MAX_THREADS, Announcement, Claim, JobLayout
 from ingot.codegen.llvm.compile import code_of, load
 from ingot.codegen.llvm.host import host
 from ingot.codegen.llvm.thread_pool import thread_pool_text
-from ingot.runtime import thread_pool as pools
-from ingot.runtime.thread_pool import Job, Native, ThreadPool
+from ingot.runtime import pool_code
+from ingot.runtime.pool_code import Native
+from ingot.runtime.thread_pool import Job, ThreadPool
 
 PIECES = 40
 COUNTING = f"""
@@ -275,8 +276,8 @@ def test_threads_that_provide_the_code_at_once_do_not_disturb_each_other(monkeyp
             return False
 
     codes = Crowded()
-    monkeypatch.setattr(pools, "_CODE", codes)
+    monkeypatch.setattr(pool_code, "_FINAL", codes)
     first = Code({}, None)
     for code in (first, Code({}, None)):
-        pools.provide(code)
-    assert codes[0].result() is first
+        pool_code.provide(code)
+    assert codes[0] is first

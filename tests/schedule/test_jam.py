@@ -12,9 +12,10 @@ from ingot.dims import Dim, evaluate, symbol
 from ingot.dtypes import Array, DType
 from ingot.ir import Graph, Model, Node, Value
 from ingot.ir.types import TensorType
-from ingot.loops.ir import Kernel
+from ingot.loops.ir import Buffer, Index, Kernel, Let, Literal, Load, Stage, Update, Var
 from ingot.loops.parametrise import parametrise
 from ingot.loops.show import show_kernel
+from ingot.schedule.jam import shared_innermost
 from lower.guarded import fenced
 
 
@@ -171,3 +172,17 @@ def test_the_channels_of_an_image_are_summed_where_they_lie() -> None:
     assert before.count("kernel k") == 2, "the image is stored once, with zeros around it, and multiplied"
     (expected,) = ingot.Session(model).run(None, {"x": x})
     np.testing.assert_allclose(session.run(None, {"x": x})[0], expected, rtol=1e-5, atol=1e-5)
+
+
+def test_the_loop_that_jammed_rows_share_is_the_innermost() -> None:
+    image = Var("i", 7)
+    rows, columns, tap, across = (Var(name, 7) for name in ("r", "c", "t", "a"))
+    load = Load(
+        DType.FLOAT32, Buffer("x", DType.FLOAT32, 200), Index(((image, 10), (rows, 10), (columns, 1), (tap, 1)))
+    )
+    sums = Update("s", "add", load)
+    start = Let("s", Literal(DType.FLOAT32, 0.0))
+    assert shared_innermost(Stage((rows, columns), (start,), (sums,)), image).inner == (columns, rows)
+    assert shared_innermost(Stage((rows, columns), (start,), (sums,)), across).inner == (rows, columns)
+    first = Update("s", "where", load)
+    assert shared_innermost(Stage((rows, columns), (start,), (first,)), image).inner == (rows, columns)

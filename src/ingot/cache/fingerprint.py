@@ -16,8 +16,11 @@ from ingot.version import __version__
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
-_UNUSED = ("convert", "compat", "tools", "cli", "__pycache__")
-"""Packages that no session depends on."""
+_UNUSED = (
+    *("feeds", "quantise", "pruning", "convert", "compat", "source", "difference", "tools", "view", "cli"),
+    "__pycache__",
+)
+"""Packages that no session depends on: those of the layers above it."""
 
 
 @cache

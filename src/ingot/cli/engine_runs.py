@@ -10,6 +10,7 @@ from typing import Any
 
 from ingot.errors import InputError, ProviderError
 from ingot.ir import Model
+from ingot.ir.types import Type
 
 ENGINES = ("cpu", "reference", "onnxruntime")
 
@@ -27,12 +28,10 @@ def run_on(engine: str, model: Model, names: Sequence[str], feeds: Mapping[str, 
 
         return Session(model, providers=("reference",) if engine == "reference" else None).run(list(names), feeds)
     from ingot.format import encode
-    from ingot.infer import infer
     from ingot.ir.interface import add_outputs
 
     asked = model.copy()
-    infer(asked)
-    add_outputs(asked, names)
+    add_outputs(asked, names, types=_inferred_types(model, names))
     with _quiet():
         try:
             import onnxruntime
@@ -51,6 +50,21 @@ def run_on(engine: str, model: Model, names: Sequence[str], feeds: Mapping[str, 
         with _refusal("to run it"):
             results: list[Any] = session.run(list(names), dict(feeds))
     return results
+
+
+def _inferred_types(model: Model, names: Sequence[str]) -> dict[str, Type]:
+    """Types of values by their names; of a model that breaks the standard, as they are with its repairs."""
+    from ingot.infer import infer
+    from ingot.repair.apply_rules import with_repairs
+
+    def typed_copy(readable: Model) -> Model:
+        copy = readable.copy()
+        infer(copy)
+        return copy
+
+    typed, _, _ = with_repairs(model, typed_copy)
+    known = {value.name: value.type for value in typed.graph.values()}
+    return {name: type_ for name in names if (type_ := known.get(name)) is not None}
 
 
 @contextmanager

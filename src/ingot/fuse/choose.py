@@ -17,6 +17,7 @@ from ingot.fuse.limits import FusionLimits
 from ingot.fuse.long_expression import cuts, nested_gathers
 from ingot.fuse.paired_rows import paired_rows
 from ingot.fuse.repeated_rows import repeated_rows
+from ingot.fuse.sides import Sides, constants_left
 from ingot.fuse.uses import External, Uses, is_moving, is_spread
 from ingot.loops.function_costs import COSTLY
 from ingot.prim.descent import Descent
@@ -83,7 +84,8 @@ class Choice:
     """Which tensors are stored, why, and how.
 
     `in_order` is stored in the order of its axes. `chains` are contractions with their epilogues, by the last tensor of
-    each; `attentions` are by their second contraction. `states` are those of loops.
+    each; `attentions` are by their second contraction. `states` are those of loops. `sides` are those of contractions
+    whose constant operand is the left one.
     """
 
     stored: Mapping[Tensor, str]
@@ -91,6 +93,7 @@ class Choice:
     chains: Mapping[Tensor, tuple[Tensor, ...]]
     attentions: Mapping[Tensor, AttentionMatch]
     states: frozenset[Tensor]
+    sides: Mapping[Contract, Sides]
 
 
 def choose(uses: Uses, limits: FusionLimits) -> Choice:
@@ -111,11 +114,12 @@ def choose(uses: Uses, limits: FusionLimits) -> Choice:
             stored.setdefault(tensor, why)
     attentions = _attentions(uses, stored, limits)
     inside = frozenset[Tensor]().union(*(result.inside for result in attentions.values()))
-    epilogues = Epilogues(uses, stored, in_order)
+    sides = constants_left(uses, in_order, limits)
+    epilogues = Epilogues(uses, stored, in_order, sides)
     chains: dict[Tensor, tuple[Tensor, ...]] = {}
     for tensor in uses.order:
         if isinstance(tensor, Contract) and tensor not in inside:
-            chain = epilogues.chain(tensor)
+            chain = epilogues.chain(tensor, reshapes=tensor not in attentions)
             chains[chain[-1]] = chain
             stored.setdefault(chain[-1], CONTRACTION)
         elif not tensor.is_constant:  # which may only be packed
@@ -138,7 +142,7 @@ def choose(uses: Uses, limits: FusionLimits) -> Choice:
     stored |= dict.fromkeys(long, LONG_EXPRESSION)
     if long:  # kernels begin where there were none before
         _store_shared(uses, stored)
-    return Choice(stored, frozenset(in_order), chains, attentions, frozenset(states))
+    return Choice(stored, frozenset(in_order), chains, attentions, frozenset(states), sides)
 
 
 def _attentions(uses: Uses, stored: Mapping[Tensor, str], limits: FusionLimits) -> dict[Tensor, AttentionMatch]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from ingot.dataclass import dataclass
 from ingot.dims import Dim
@@ -10,6 +11,8 @@ from ingot.dtypes import Array, DType
 from ingot.fuse.coded import code_blocks, coded_matrix
 from ingot.fuse.limits import FusionLimits
 from ingot.fuse.read import Place, Placed, Reader, StoreFirst, linear, of_var
+from ingot.fuse.reshaped import joined_axes, reshaped_order
+from ingot.fuse.sides import Sides, window_in
 from ingot.loops.ir import Buffer, Contraction, Index, Load, Local, Scalar, Statement, Store, Var
 from ingot.loops.join_axes import join_axes
 from ingot.prim.coded import Coded
@@ -20,10 +23,15 @@ from ingot.prim.tensor import (
     Contract,
     Pad,
     Permute,
+    Reshape,
     Tensor,
     View,
     Window,
 )
+
+_FEW_LINES = 4
+"""Vectors of channels up to which a place of an image is read channel by channel: each is in another cache line, and
+these may all fall into the same few places of a cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,47 +50,20 @@ class ContractionNest:
     packed: Packed | Coded | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Roles:
-    """The operands of a contraction with their labels, and the role of each label in a matrix product."""
-
-    lhs: Tensor
-    rhs: Tensor
-    left: str
-    right: str
-    batch: list[str]
-    rows: list[str]
-    columns: list[str]
-    summed: list[str]
-
-
-def _roles(contract: Contract) -> _Roles:
-    """A constant operand is the right one, which is packed when the model is compiled."""
-    lhs, rhs, (left, right, result) = contract.lhs, contract.rhs, contract.labels
-    if lhs.is_constant and not rhs.is_constant:
-        lhs, rhs, left, right = rhs, lhs, right, left
-    return _Roles(
-        lhs,
-        rhs,
-        left,
-        right,
-        [label for label in result if label in left and label in right],
-        [label for label in result if label in left and label not in right],
-        [label for label in result if label in right and label not in left],
-        [label for label in left if label in right and label not in result],
-    )
-
-
-def contraction_order(chain: Sequence[Tensor]) -> tuple[int, ...]:
-    """The order of axes of the last of a chain if sums are stored as they are computed: batch, rows, columns."""
+def contraction_order(chain: Sequence[Tensor], sides: Sides) -> tuple[int, ...]:
+    """The order of axes of the last of a chain if sums are stored as its sides want them."""
     contract = chain[0]
     assert isinstance(contract, Contract)
-    roles, result = _roles(contract), contract.labels[2]
-    return order_after(chain, [result.index(label) for label in (*roles.batch, *roles.rows, *roles.columns)])
+    return order_after(chain, [contract.labels[2].index(label) for label in sides.stored])
 
 
 def contraction_nest(
-    chain: Sequence[Tensor], target: Placed, placed: Mapping[Tensor, Placed], name: str, limits: FusionLimits
+    chain: Sequence[Tensor],
+    sides: Sides,
+    target: Placed,
+    placed: Mapping[Tensor, Placed],
+    name: str,
+    limits: FusionLimits,
 ) -> ContractionNest:
     """The contraction that stores the last of a chain, its epilogue, at `target`.
 
@@ -90,18 +71,20 @@ def contraction_nest(
     """
     contract, tensor = chain[0], chain[-1]
     assert isinstance(contract, Contract)
-    roles, result = _roles(contract), contract.labels[2]
-    lhs, rhs, left, right = roles.lhs, roles.rhs, roles.left, roles.right
-    batch, rows, columns, summed = roles.batch, roles.rows, roles.columns, roles.summed
+    result, lhs, rhs, left, right = contract.labels[2], sides.lhs, sides.rhs, sides.left, sides.right
+    batch, rows, columns, summed = sides.batch, sides.rows, sides.columns, sides.summed
     sizes = dict(zip(left + right, lhs.shape + rhs.shape, strict=True))
     variables = {label: Var(label, size) for label, size in sizes.items()}
-    reader = Reader(placed, lambda read, at: _sum(read, at, contract, [variables[label] for label in result]))
+    places = _places(chain, tuple(of_var(variables[label]) for label in result))
+    reader = Reader(placed, lambda read, at: _in_chain(read, at, contract, places, reader))
     require_stored(lhs, placed)
     left_load = require_load(lhs, reader.read(lhs, _place(left, variables, sizes)))
-    along = _few_last(left_load, [variables[label] for label in summed], limits.padded_row)
+    along = not sides.constant_left and _few_last(left_load, [variables[label] for label in summed], limits.padded_row)
     if along:
-        summed = [summed[-1], *summed[:-1]]
-    at = place_after(chain, tuple(of_var(variables[label]) for label in result))
+        summed = (summed[-1], *summed[:-1])
+    if sides.constant_left:
+        summed = tuple(sorted(summed, key=lambda label: -_whole(left_load.index.factor(variables[label]))))
+    at = places[tensor]
     value: Scalar = Local(contract.dtype, "sum") if tensor is contract else reader.read(tensor, at)
     body: list[Statement] = [Store(target.buffer, linear(at, target.strides), value)]
     packed: Packed | Coded | None = None
@@ -122,6 +105,8 @@ def contraction_nest(
     else:
         require_stored(rhs, placed)
         right_load = require_load(rhs, reader.read(rhs, _place(right, variables, sizes)))
+        if sides.source is not None and sides.source not in placed:
+            raise StoreFirst(sides.source, "windows slide over it", order=sides.source_order)
     product = Contraction(
         contract.dtype,
         tuple(variables[label] for label in batch if sizes[label] != 1),
@@ -134,21 +119,34 @@ def contraction_nest(
         packed is not None,
         codes=codes,
     )
+    if sides.constant_left:
+        return ContractionNest(_with_one_column_axis(product), None)
     whole = join_axes(product)
     if len(whole.n) > 1:
         if tensor is not contract and (packed is not None or rhs in placed):  # its epilogue is in the way
             raise StoreFirst(contract, "its columns lie in several axes")
         raise StoreFirst(rhs, "its columns lie in several axes", in_order=True)
-    _require_readable(whole, lhs, placed, along, limits.padded_row)
+    _require_readable(whole, lhs, placed, along, limits)
     return ContractionNest(product, packed)
 
 
-def _sum(tensor: Tensor, at: Place, contract: Contract, variables: Sequence[Var]) -> Scalar | None:
-    if tensor is not contract:
+def _with_one_column_axis(product: Contraction) -> Contraction:
+    """A contraction whose columns lie in one axis once axes are joined: those around it are of the batch."""
+    while len(join_axes(product).n) > 1:
+        product = replace(product, batch=(*product.batch, product.n[0]), n=product.n[1:])
+    return product
+
+
+def _in_chain(
+    tensor: Tensor, at: Place, contract: Contract, places: Mapping[Tensor, Place], reader: Reader
+) -> Scalar | None:
+    """The sum, or what is read through a reshape of it; None for any other tensor."""
+    if tensor is not contract and not (isinstance(tensor, Reshape) and tensor in places):
         return None
-    wanted = tuple(of_var(var) if var.extent != 1 else Index() for var in variables)
-    if at != wanted:
+    if at != places[tensor]:
         raise StoreFirst(contract, "it is read elsewhere than where it is summed")
+    if isinstance(tensor, Reshape):
+        return reader.read(tensor.x, places.get(tensor.x) or places[contract])
     return Local(contract.dtype, "sum")
 
 
@@ -177,10 +175,30 @@ def _place(labels: str, variables: Mapping[str, Var], sizes: Mapping[str, Dim]) 
 
 def place_after(chain: Sequence[Tensor], at: Place) -> Place:
     """Where the last of a chain is read when the first is read at `at`."""
+    return _places(chain, at)[chain[-1]]
+
+
+def _places(chain: Sequence[Tensor], at: Place) -> dict[Tensor, Place]:
+    """Where each of a chain is read when the first is read at `at`."""
+    places: dict[Tensor, Place] = {}
     for tensor in chain:
         if isinstance(tensor, Permute):
             at = tuple(at[axis] for axis in tensor.order)
-    return tuple(Index() if size == 1 else index for size, index in zip(chain[-1].shape, at, strict=True))
+        elif isinstance(tensor, Reshape):
+            joined = joined_axes(tensor.x.shape, tensor.shape)
+            assert joined is not None
+            at = tuple(_joined(tensor.x.shape, at, joined.get(axis, ())) for axis in range(tensor.rank))
+        at = tuple(Index() if size == 1 else index for size, index in zip(tensor.shape, at, strict=True))
+        places[tensor] = at
+    return places
+
+
+def _joined(shape: Sequence[Dim], at: Place, axes: Sequence[int]) -> Index:
+    """One index into axes that are joined."""
+    index = Index()
+    for axis in axes:
+        index = index.times(shape[axis]) + at[axis]
+    return index
 
 
 def order_after(chain: Sequence[Tensor], order: Sequence[int]) -> tuple[int, ...]:
@@ -188,6 +206,8 @@ def order_after(chain: Sequence[Tensor], order: Sequence[int]) -> tuple[int, ...
     for tensor in chain:
         if isinstance(tensor, Permute):
             order = [tensor.order.index(axis) for axis in order]
+        elif isinstance(tensor, Reshape):
+            order = reshaped_order(tensor.x.shape, order, tensor.shape) or range(tensor.rank)
     return tuple(order)
 
 
@@ -202,13 +222,13 @@ def _few_last(load: Load, summed: Sequence[Var], few: int) -> bool:
 
 
 def _require_readable(
-    product: Contraction, lhs: Tensor, placed: Mapping[Tensor, Placed], along: bool, shortest: int
+    product: Contraction, lhs: Tensor, placed: Mapping[Tensor, Placed], along: bool, limits: FusionLimits
 ) -> None:
     """StoreFirst for what the left operand is a view of, where another layout is needed.
 
     Rows in the padding are read as zeros: their length must be known, the condition invariant along them, and the rows
-    not shorter than `shortest`. Windows that slide over memory want their innermost axis contiguous; `along` means that
-    another axis was made the innermost because it is.
+    not too short. Windows that slide over memory want their innermost axis contiguous; `along` means that another axis
+    was made the innermost because it is. Those of one element are read wherever few of them lie.
     """
     inner = product.k[-1]
     factor = product.lhs.index.factor(inner)
@@ -216,10 +236,11 @@ def _require_readable(
     packs = product.is_of_bytes or product.lhs.dtype in NARROW_FLOATS
     if packs and factor != 1 and inner.extent != 1 and source is lhs and lhs not in placed:
         raise StoreFirst(lhs, "a product reads several elements of it at once", in_order=True)
-    if source is not lhs and factor != 1 and inner.extent != 1 and source not in placed:
+    single = window_in(lhs) is None and isinstance(inner.extent, int) and inner.extent <= _FEW_LINES * limits.columns
+    if source is not lhs and factor != 1 and inner.extent != 1 and source not in placed and not single:
         raise StoreFirst(source, "a product slides windows over it", in_order=True)
     for condition in product.lhs.where:
-        short = isinstance(inner.extent, int) and inner.extent < shortest
+        short = isinstance(inner.extent, int) and inner.extent < limits.padded_row
         if (
             condition.index.factor(inner) != 0
             or not isinstance(inner.extent, int)

@@ -24,9 +24,11 @@ from ingot.fuse.limits import FusionLimits
 from ingot.fuse.memory import Memory
 from ingot.fuse.order import order_like
 from ingot.fuse.placement import ROOT, Placement
-from ingot.fuse.read import Placed, Requirement, StoreFirst, c_strides, strides_of
+from ingot.fuse.read import Placed, Requirement, StoreFirst
 from ingot.fuse.regions import branch_step, copy_result, loop_step
+from ingot.fuse.sides import Sides, constant_right
 from ingot.fuse.sizes import size_calls
+from ingot.fuse.strides import c_strides, strides_of
 from ingot.fuse.uses import Uses, uses_of
 from ingot.loops.ir import Buffer, Index
 from ingot.prim.make import count
@@ -76,6 +78,7 @@ class _Deciding:
         self.choice = choice
         self.stored = dict(choice.stored)
         self.in_order = set(choice.in_order)
+        self.wanted: dict[Tensor, tuple[int, ...]] = {}
         self.chains = dict(choice.chains)
         self.size_calls = size_calls(uses.order)
         self.memory = Memory(uses, prefix)
@@ -176,6 +179,8 @@ class _Deciding:
             self.chains[first] = (first,)
         if requirement.in_order:
             self.in_order.add(first)
+        if requirement.order is not None:
+            self.wanted[first] = requirement.order
         self.stored.setdefault(first, requirement.why)
         self._store(first)
 
@@ -188,16 +193,22 @@ class _Deciding:
         if attention is not None:
             order = attention_order(attention, chain)
         elif chain:
-            order = contraction_order(chain)
+            order = contraction_order(chain, self._sides(chain))
         elif isinstance(tensor, Reshape):
             order = tuple(range(tensor.x.rank))
         else:
-            order = order_like(tensor, self.memory.orders) or tuple(range(tensor.rank))
+            order = self.wanted.get(tensor) or order_like(tensor, self.memory.orders) or tuple(range(tensor.rank))
         if tensor in self.in_order or isinstance(tensor, Scatter) or (chain and isinstance(tensor, Permute)):
             order = tuple(range(len(order)))
         shape = tensor.x.shape if isinstance(tensor, Reshape) else tensor.shape
         target = Placed(Buffer(f"{name}_out", tensor.dtype, count(shape)), strides_of(shape, order))
-        return Store(name, tensor, target, order, Index(), chain, attention)
+        sides = self._sides(chain) if chain and attention is None else None
+        return Store(name, tensor, target, order, Index(), chain, attention, sides)
+
+    def _sides(self, chain: Sequence[Tensor]) -> Sides:
+        contract = chain[0]
+        assert isinstance(contract, Contract)
+        return self.choice.sides.get(contract) or constant_right(contract)
 
     def write(self, tensor: Tensor, target: Placed, body: Placement, why: str, start: Index | None = None) -> None:
         """Add the step that stores a tensor at a given place."""

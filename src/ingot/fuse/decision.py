@@ -14,7 +14,9 @@ from ingot.dims import Dim
 from ingot.fuse.attention_match import AttentionMatch
 from ingot.fuse.contraction import Packed
 from ingot.fuse.limits import FusionLimits
-from ingot.fuse.read import Placed, c_strides
+from ingot.fuse.read import Placed
+from ingot.fuse.sides import Sides
+from ingot.fuse.strides import c_strides
 from ingot.loops.ir import Buffer, Index, Kernel
 from ingot.prim.coded import Coded
 from ingot.prim.guard import Guards
@@ -26,8 +28,8 @@ from ingot.prim.tensor import Constant, HostStep, Parameter, Reshape, Tensor
 class Store:
     """A step that stores `tensor`, from element `start` of `target` on, whose axes lie in `order`.
 
-    `chain` is a contraction with its epilogue, which ends with `tensor`; `attention` what lies between that contraction
-    and another. All that is loaded is in `reads`, with its place.
+    `chain` is a contraction with its epilogue, which ends with `tensor`, and `sides` its operands; `attention` what
+    lies between that contraction and another. All that is loaded is in `reads`, with its place.
     """
 
     name: str
@@ -37,6 +39,7 @@ class Store:
     start: Index = field(default_factory=Index)
     chain: tuple[Tensor, ...] = ()
     attention: AttentionMatch | None = None
+    sides: Sides | None = None
     reads: Mapping[Tensor, Placed] = field(default_factory=dict)
 
     @property

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field
 
 from ingot.dataclass import dataclass
+from ingot.fuse.contraction import order_after
 from ingot.fuse.read import split
+from ingot.fuse.reshaped import joined_axes
+from ingot.fuse.sides import Sides
 from ingot.fuse.uses import External, Uses, is_spread
 from ingot.loops.ir import Index
 from ingot.prim.region import RegionResult
@@ -23,32 +26,35 @@ _MOST_BESIDE = 24
 class Epilogues:
     """The search for epilogues, contraction after contraction; no tensor is in two of them.
 
-    `stored` is what is stored already, `in_order` what has to be stored in the order of its axes.
+    `stored` is what is stored already, `in_order` what has to be stored in the order of its axes. `sides` are those of
+    contractions whose constant operand is the left one.
     """
 
     uses: Uses
     stored: Collection[Tensor]
     in_order: Collection[Tensor]
+    sides: Mapping[Contract, Sides]
     _fused: set[Tensor] = field(default_factory=set)
 
-    def chain(self, contract: Contract) -> tuple[Tensor, ...]:
+    def chain(self, contract: Contract, *, reshapes: bool) -> tuple[Tensor, ...]:
         """A contraction and its epilogue: each tensor of the chain is the only one computed from the one before.
 
-        Between two of the chain there may be elementwise functions that are not in it: `y * sigmoid(y)`.
+        With `reshapes`, those that join axes may be in it, as that of the groups of a convolution. Between two of the
+        chain there may be elementwise functions that are not in it: `y * sigmoid(y)`.
         """
         chain: list[Tensor] = [contract]
         inside: set[Tensor] = {contract}
         placements = self.uses.placements
         while chain[-1] not in self.stored:
-            maps = self._next(chain[-1], contract)
+            maps = self._next(chain[-1], contract, reshapes)
             if maps is None or any(placements[inner] != placements[contract] for inner in maps):
                 break
-            if maps[-1] in self.in_order and not _keeps_columns([*chain, maps[-1]]):
+            if maps[-1] in self.in_order and not self._keeps_columns([*chain, maps[-1]]):
                 break
             inside.update(maps)
             chain.append(maps[-1])
-        while isinstance(chain[-1], Permute) and chain[-1] not in self.stored:
-            if self._is_flattened(chain[-1]) and _keeps_columns(chain):
+        while isinstance(chain[-1], Permute | Reshape) and chain[-1] not in self.stored:
+            if self._is_flattened(chain[-1]) and self._keeps_columns(chain):
                 break
             inside.discard(chain.pop())
         while len(chain) > 1 and chain[-1] not in self.stored and self._is_dequantised(chain):
@@ -72,11 +78,13 @@ class Epilogues:
                 return tensor.dtype.numpy.itemsize > 1
         return False
 
-    def _next(self, start: Tensor, contract: Contract) -> list[Tensor] | None:
+    def _next(self, start: Tensor, contract: Contract, reshapes: bool) -> list[Tensor] | None:
         """The elementwise functions from a tensor to the first computed from it alone; None if there is none."""
         waiting = set(self.uses.readers_of(start))
-        if len(waiting) == 1 and isinstance(reader := next(iter(waiting)), Permute):
-            return [reader]
+        if len(waiting) == 1:
+            reader = next(iter(waiting))
+            if isinstance(reader, Permute) or (reshapes and self._joins(reader)):
+                return [reader]
         maps: list[Tensor] = []
         while waiting and len(maps) < _MOST_BESIDE:
             tensor = min(waiting, key=lambda candidate: self.uses.positions[candidate])
@@ -93,6 +101,12 @@ class Epilogues:
                 return None
             waiting |= set(self.uses.readers_of(tensor))
         return None
+
+    def _joins(self, tensor: Tensor) -> bool:
+        """Whether a tensor joins axes of another, and is not stored, for which its source is."""
+        if not isinstance(tensor, Reshape) or tensor in self.stored:
+            return False
+        return joined_axes(tensor.x.shape, tensor.shape) is not None
 
     def _is_readable(self, tensor: Tensor, contract: Contract) -> bool:
         """Whether a tensor can be read in an epilogue: it is not computed from the contraction.
@@ -114,6 +128,16 @@ class Epilogues:
             pending.extend(operand.reads)
         return True
 
+    def _keeps_columns(self, chain: Sequence[Tensor]) -> bool:
+        """Whether the last of a chain over a contraction ends with its columns, so that vectors are stored."""
+        contract = chain[0]
+        assert isinstance(contract, Contract)
+        sides = self.sides.get(contract)
+        columns = 1 if sides is not None else len(set(contract.labels[1]) - set(contract.labels[0])) or 1
+        labels = contract.labels[2] if sides is None else sides.stored
+        order = order_after(chain, [contract.labels[2].index(label) for label in labels])
+        return list(order[-columns:]) == list(range(chain[-1].rank))[-columns:]
+
     def _is_flattened(self, tensor: Tensor) -> bool:
         """Whether a tensor is read by a reshape alone that joins axes of it, and so needs it stored in their order."""
         readers = set(self.uses.readers_of(tensor))
@@ -129,15 +153,3 @@ def column_axes(contract: Contract) -> int:
     """How many axes, other than those of size one, the columns of a contraction lie in."""
     left, right, _ = contract.labels
     return sum(label not in left and size != 1 for label, size in zip(right, contract.rhs.shape, strict=True))
-
-
-def _keeps_columns(chain: Sequence[Tensor]) -> bool:
-    """Whether the last of a chain over a contraction ends with its columns, as the contraction does."""
-    contract = chain[0]
-    assert isinstance(contract, Contract)
-    axes = list(range(contract.rank))
-    for tensor in chain:
-        if isinstance(tensor, Permute):
-            axes = [axes[axis] for axis in tensor.order]
-    columns = len(set(contract.labels[1]) - set(contract.labels[0])) or 1
-    return axes[-columns:] == list(range(contract.rank))[-columns:]

@@ -36,8 +36,8 @@ def _kernels(store: Store, placed: Mapping[Tensor, Placed], limits: FusionLimits
     if store.attention is not None:
         attention = attention_nest(store.attention, store.chain, target, placed)
         return _reading(kernel_of(name, (attention,), (target.buffer,)))
-    if store.chain:
-        nest = contraction_nest(store.chain, target, placed, name, limits)
+    if store.sides is not None:
+        nest = contraction_nest(store.chain, store.sides, target, placed, name, limits)
         constants = {} if nest.packed is None else {nest.product.rhs.buffer: nest.packed}
         return Reading((kernel_of(name, (nest.product,), (target.buffer,)),), constants)
     match tensor:

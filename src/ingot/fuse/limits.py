@@ -12,6 +12,8 @@ class FusionLimits:
 
     padded_row: int
     """Elements of a row from which on a padded row is checked once, as a whole."""
+    columns: int
+    """Columns of a product that fill a vector; 0 where no product packs its columns when it runs."""
     attention_rows: int | None
     """Rows of scores from which on packing keys and values pays; None where attention is no kernel of its own."""
     folded_bytes: int

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot.fuse.read import Placed, c_strides
+from ingot.fuse.read import Placed
+from ingot.fuse.strides import c_strides
 from ingot.fuse.uses import Uses
 from ingot.loops.ir import Buffer
 from ingot.prim.make import count

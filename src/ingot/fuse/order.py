@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ingot.dims import Dim
+from ingot.fuse.reshaped import reshaped_order
 from ingot.prim.coded import Dequantised
 from ingot.prim.tensor import (
     AssumeShape,
@@ -54,31 +54,6 @@ def order_like(tensor: Tensor, known: Mapping[Tensor, Order]) -> Order | None:
             last = tuple(range(tensor.x.rank, tensor.rank))
             return None if inner is None else (*last, *inner)
         case Reshape():
-            return _reshaped(tensor, known)
+            inner = order_like(tensor.x, known)
+            return None if inner is None else reshaped_order(tensor.x.shape, inner, tensor.shape)
     return None
-
-
-def _reshaped(tensor: Reshape, known: Mapping[Tensor, Order]) -> Order | None:
-    """The order after a reshape of a tensor stored in the order of its axes, or one that only divides axes."""
-    inner = order_like(tensor.x, known)
-    if inner == tuple(range(tensor.x.rank)):
-        return tuple(range(tensor.rank))
-    parts = None if inner is None else _divided(tensor)
-    if inner is None or parts is None:
-        return None
-    ones = [axis for axis, size in enumerate(tensor.shape) if size == 1]
-    return (*ones, *(part for axis in inner for part in parts.get(axis, ())))
-
-
-def _divided(tensor: Reshape) -> dict[int, list[int]] | None:
-    """The axes that each axis of what is reshaped becomes, those of size one left out; None if axes are joined."""
-    rest = [axis for axis, size in enumerate(tensor.shape) if size != 1]
-    parts: dict[int, list[int]] = {}
-    for axis, size in enumerate(tensor.x.shape):
-        product: Dim = 1
-        while product != size and rest:
-            product = product * tensor.shape[rest[0]]
-            parts.setdefault(axis, []).append(rest.pop(0))
-        if product != size:
-            return None
-    return None if rest else parts

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 
 from ingot.dataclass import dataclass
 from ingot.dims import Dim
+from ingot.fuse.reshaped import reshaped_strides
 from ingot.fuse.steps_of_codes import applied
+from ingot.fuse.strides import c_strides
 from ingot.loops.ir import (
     Buffer,
     CheckedIndex,
@@ -44,11 +45,15 @@ Place = tuple[Index, ...]
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """That `tensor` be stored before another can be, perhaps in the order of its axes, for the reason `why`."""
+    """That `tensor` be stored before another can be, for the reason `why`.
+
+    It may have to be stored in the order of its axes, or in an `order` that suits its reader.
+    """
 
     tensor: Tensor
     why: str
     in_order: bool = False
+    order: tuple[int, ...] | None = None
 
 
 class StoreFirst(Exception):
@@ -58,9 +63,11 @@ class StoreFirst(Exception):
     returns the requirement. Nothing else sees it.
     """
 
-    def __init__(self, tensor: Tensor, why: str, *, in_order: bool = False) -> None:
+    def __init__(
+        self, tensor: Tensor, why: str, *, in_order: bool = False, order: tuple[int, ...] | None = None
+    ) -> None:
         super().__init__(why)
-        self.requirement = Requirement(tensor, why, in_order)
+        self.requirement = Requirement(tensor, why, in_order, order)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,22 +76,6 @@ class Placed:
 
     buffer: Buffer
     strides: tuple[Dim, ...]
-
-
-@lru_cache(maxsize=1024)
-def c_strides(shape: tuple[Dim, ...]) -> tuple[Dim, ...]:
-    """The strides of a tensor stored in the order of its axes."""
-    return strides_of(shape, range(len(shape)))
-
-
-def strides_of(shape: Sequence[Dim], order: Sequence[int]) -> tuple[Dim, ...]:
-    """The strides of a tensor whose axes are stored in `order`, the outermost first."""
-    strides: dict[int, Dim] = {}
-    step: Dim = 1
-    for axis in reversed(order):
-        strides[axis] = step
-        step = step * shape[axis]
-    return tuple(strides[axis] for axis in range(len(shape)))
 
 
 class Reader:
@@ -153,9 +144,21 @@ class Reader:
         if placed is not None and placed.strides == c_strides(x.shape):
             return Load(x.dtype, placed.buffer, linear(at, c_strides(tensor.shape)))
         inner = split(at, tensor.shape, x.shape)
-        if inner is None:
+        if inner is not None:
+            return self.read(x, inner)
+        joined = self._placed_view(x)
+        strides = None if joined is None else reshaped_strides(x.shape, joined.strides, tensor.shape)
+        if joined is None or strides is None:
             raise StoreFirst(x if placed is None else tensor, "a reshape joins its axes", in_order=True)
-        return self.read(x, inner)
+        return Load(x.dtype, joined.buffer, linear(at, strides))
+
+    def _placed_view(self, tensor: Tensor) -> Placed | None:
+        """Where a tensor, or a stored one with its axes in another order, is stored; None for any other."""
+        placed = self._placed.get(tensor)
+        if placed is None and isinstance(tensor, Permute):
+            inner = self._placed_view(tensor.x)
+            return None if inner is None else Placed(inner.buffer, tuple(inner.strides[axis] for axis in tensor.order))
+        return placed
 
     def _padded(self, tensor: Pad, at: Place) -> Scalar:
         x = tensor.x

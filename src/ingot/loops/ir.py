@@ -149,6 +149,10 @@ LANES_APART = 4
 """The largest stride at which the lanes of a vector are picked out of contiguous vectors, instead of gathered."""
 
 
+LANES = range(1, LANES_APART + 1)
+"""The strides at which lanes are loaded in contiguous vectors."""
+
+
 class Kind(Enum):
     """How a loop runs: one iteration after another, by several threads, in vectors or strings, or unrolled and jammed.
 
@@ -311,6 +315,10 @@ class Contraction:
     """How the right operand, which is packed, holds codes of few bits; None for elements as they are."""
     from_zeros: bool = False
     """Whether the left operand is zeros in run 0, and the right one finite, so that there is nothing to sum."""
+    in_place: bool = False
+    """Whether columns of the right operand, a few elements apart, are read where they lie, and no panel is packed."""
+    in_line: bool = False
+    """Whether the terms of a row of the left operand lie at one distance through all axes of `k`."""
 
     @property
     def is_of_bytes(self) -> bool:

@@ -17,6 +17,7 @@ from ingot.loops.ir import (
     Apply,
     Buffer,
     CheckedIndex,
+    Contraction,
     For,
     Index,
     Inside,
@@ -67,7 +68,10 @@ class Parameters:
         self._layouts: dict[Buffer, Hashable] = {}
         self._known: dict[int, tuple[Scalar, Scalar]] = {}
         loops = [list(_loops(nest)) for nest in kernel.nests]
-        self._lanes = frozenset(loop.var for own in loops for loop in own if loop.kind.has_lanes)
+        computed = [nest for nest in kernel.nests if isinstance(nest, Contraction) and not nest.packed]
+        columns = [var for nest in computed for var in nest.n]
+        vectors = (loop.var for own in loops for loop in own if loop.kind.has_lanes)
+        self._lanes = frozenset((*columns, *vectors))
         for buffer in kernel.buffers:
             if buffer not in self._buffers:
                 self._buffers[buffer] = Buffer(f"b{len(self._buffers)}", buffer.dtype, 0)
@@ -122,6 +126,10 @@ class Parameters:
     def reduced(self, variables: Sequence[Var]) -> tuple[Var, ...]:
         """The variables of a reduction: windows outside, whose small extents stay as they are, and the rest inside."""
         return tuple(self.var(var, -1 if var is variables[-1] else _WINDOW) for var in variables)
+
+    def windows(self, variables: Sequence[Var]) -> tuple[Var, ...]:
+        """The variables of a reduction over windows: all small extents stay as they are."""
+        return tuple(self.var(var, _WINDOW) for var in variables)
 
     def var(self, var: Var, fixed: int = -1) -> Var:
         """A variable with an extent of its own."""

@@ -27,10 +27,11 @@ from ingot.codegen.native_run import (
 )
 from ingot.dataclass import dataclass
 from ingot.dtypes import Array
+from ingot.runtime import pool_code
 from ingot.runtime.frame import Frame, NativeFunction
 from ingot.runtime.native_functions import function_table
 from ingot.runtime.plan import Ints
-from ingot.runtime.thread_pool import Job, native_run_address
+from ingot.runtime.thread_pool import Job
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,10 +198,10 @@ def _builtin(block: Ints) -> NativeFunction:
     """The native function as a builtin function of Python's, whose `self` is the block."""
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
-    function: NativeFunction = new(ctypes.addressof(_method()), block, None)
+    function: NativeFunction = new(ctypes.addressof(_method(pool_code.native().run)), block, None)
     return function
 
 
 @cache
-def _method() -> _Method:
-    return _Method(b"run", native_run_address(), _ONE_ARGUMENT, None)
+def _method(address: int) -> _Method:
+    return _Method(b"run", address, _ONE_ARGUMENT, None)

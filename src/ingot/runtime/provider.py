@@ -104,8 +104,11 @@ class Compiler(Provider, Protocol):
     def threads(self) -> int:
         """How many threads run a plan, unless a session sets another number."""
 
-    def warm_up(self) -> None:
-        """Start what compiling will need, in the background: a model is being loaded meanwhile."""
+    def warm_up(self, nodes: int = 0) -> None:
+        """Start what compiling will need, in the background: a model is being loaded meanwhile.
+
+        Called again when it is known how many nodes the model has.
+        """
 
     @property
     def memory(self) -> DeviceMemory | None:

@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 import atexit
-import ctypes
 import os
 import threading
-from concurrent.futures import Future
-from functools import cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from ingot.cache import kernels
-from ingot.codegen.elf import LinkedCode, linkable
-from ingot.codegen.executable_memory import Code
-from ingot.codegen.job import MAX_THREADS, JobEntry, JobLayout
+from ingot.codegen.job import MAX_THREADS, JobLayout
+from ingot.runtime import pool_code
 from ingot.runtime.keyboard import walk_until_interrupted
+from ingot.runtime.pool_code import Native
 from ingot.runtime.processors import processors
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ingot.schedule.target import Target
 
 _Words: TypeAlias = "np.ndarray[Any, Any]"
 
@@ -62,7 +53,7 @@ class Job:
     def divide(self, threads: int) -> None:
         """Have it walked by so many threads, if a step is worth sharing with the runtime scalars it has now."""
         self.words[JobLayout.THREADS] = threads
-        self.threads = threads if threads > 1 and _native().is_shared(self.address) else 1
+        self.threads = threads if threads > 1 and pool_code.native().is_shared(self.address) else 1
 
 
 class ThreadPool:
@@ -82,7 +73,7 @@ class ThreadPool:
         self._threads: list[threading.Thread] = []
         self._job = _aligned_words(JobLayout.WORDS)
         self._address = int(self._job.ctypes.data)
-        self._native = native or _native()
+        self._native = native or pool_code.native()
         self._jobs = 0
         self._parked = 0
         self._dismissed = False
@@ -165,101 +156,8 @@ class ThreadPool:
             self._unpark.notify_all()
 
 
-class Native:
-    """The native functions of the thread pool, callable."""
-
-    def __init__(self, code: Code) -> None:
-        on_job = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-        question = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
-        on_job_and_thread = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)
-        self.owner = code.owner
-        self.walk: Callable[[int], None] = on_job(code.entries[JobEntry.WALK])
-        self.is_shared: Callable[[int], int] = question(code.entries[JobEntry.IS_SHARED])
-        self.lead: Callable[[int], None] = on_job(code.entries[JobEntry.LEAD])
-        self.serve: Callable[[int, int], None] = on_job_and_thread(code.entries[JobEntry.SERVE])
-        self.dismiss: Callable[[int], None] = on_job(code.entries[JobEntry.DISMISS])
-        self.run = code.entries[JobEntry.RUN]
-        """The address of a function that is no function of C's: see `native_run`."""
-
-
-THREAD_POOL = "thread pool"
-"""The name of its code in the cache, and among kernels that were compiled ahead."""
-
-_CODE: list[Future[Code]] = []
-_LOCK = threading.Lock()
-
-
-def provide(code: Code) -> None:
-    """Use this code for the thread pool, unless it has code already."""
-    if not _CODE:
-        provided: Future[Code] = Future()
-        provided.set_result(code)
-        _CODE.append(provided)  # other threads may do so too: the first is used
-
-
-def begin_thread_pool(target: Target) -> None:
-    """Compile the code of the thread pool in the background, unless it has code or the target is another machine.
-
-    The cache may have it, from another model.
-    """
-    from ingot.codegen.llvm.compile import code_later, load  # who has the code needs no compiler
-    from ingot.codegen.llvm.host import host
-    from ingot.codegen.llvm.templates import compiled_ahead
-
-    if target != host():
-        return
-    with _LOCK:
-        if _CODE:
-            return
-        key = kernels.key_of(THREAD_POOL, repr(target))
-        entry = kernels.read(key) or compiled_ahead(THREAD_POOL, target)
-        if entry is not None:
-            provide(load(LinkedCode(entry.code, entry.entries), target))
-            return
-
-        from ingot.codegen.llvm.thread_pool import thread_pool_text
-
-        def loaded(code: LinkedCode) -> Code:
-            kernels.write(key, kernels.Entry(code.code, code.entries, ()))
-            return load(code, target)
-
-        _CODE.append(code_later(thread_pool_text(target), target, loaded))
-
-
-def code() -> LinkedCode | None:
-    """The code of the thread pool, to be stored in a plan file; None if it cannot be linked."""
-    if _compiled().plain is not None:
-        return _compiled().plain
-    from ingot.codegen.llvm.compile import code_of
-    from ingot.codegen.llvm.host import host
-    from ingot.codegen.llvm.thread_pool import thread_pool_text
-
-    return code_of(thread_pool_text(host()), host()) if linkable(host().triple) else None
-
-
-def _compiled() -> Code:
-    if not _CODE:
-        from ingot.codegen.llvm.host import host  # who has the code needs no compiler
-
-        begin_thread_pool(host())
-    try:
-        return _CODE[0].result()
-    except BaseException:
-        _CODE.clear()  # the next may have it
-        raise
-
-
-@cache
-def _native() -> Native:
-    return Native(_compiled())
-
-
-def native_run_address() -> int:
-    """The address of the function for native runs, which is never freed."""
-    return _native().run
-
-
 _POOL: list[ThreadPool] = []
+"""The pool in use, and after it the one of a draft of its code, whose threads end when they have nothing to do."""
 
 
 def thread_pool() -> ThreadPool:
@@ -269,13 +167,16 @@ def thread_pool() -> ThreadPool:
     return _POOL[0]
 
 
+def finish_thread_pool() -> None:
+    """Wait for the final code of the pool, and use it from now on; CompileError if it cannot be compiled."""
+    if pool_code.finish() and _POOL:
+        _POOL.insert(0, ThreadPool(processors()))
+        _POOL[1].dismiss()
+
+
 def _after_fork() -> None:
-    """In a forked process none of the threads is there, nor what another process was about to make."""
-    global _LOCK
-    _LOCK = threading.Lock()
+    """In a forked process none of the threads is there."""
     _POOL.clear()
-    if _CODE and not _CODE[0].done():
-        _CODE.clear()
 
 
 if hasattr(os, "register_at_fork"):

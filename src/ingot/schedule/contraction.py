@@ -5,20 +5,24 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ingot.dtypes import DType
-from ingot.loops.ir import Buffer, ByteDot, Contraction, Index, Load, extent
+from ingot.loops.ir import LANES, Buffer, ByteDot, Contraction, Index, Load, extent
 from ingot.loops.join_axes import join_axes
+from ingot.loops.rewrite import joins
 from ingot.schedule.byte_dot import byte_dot, code_dot
 from ingot.schedule.pair_dot import pair_dot
 from ingot.schedule.scratch import THREADS, panel_width
 from ingot.schedule.target import Target
 from ingot.schedule.tile import code_tile, tile_of
 
+_MOST_LINES = 64
+"""Rows of an image that columns are read from in place: as many are in a cache, whatever lies between them."""
+
 
 def schedule_contraction(product: Contraction, name: str, target: Target) -> Contraction:
     """A contraction as a tiled matrix product; new buffers begin with `name`.
 
     Rows of the left operand that lie in its padding are read from a buffer of zeros. A right operand that is not packed
-    gets scratch memory for a panel of it.
+    is read in place, or gets scratch memory for a panel of it.
     """
     product = join_axes(product)
     if product.codes is not None:
@@ -28,14 +32,40 @@ def schedule_contraction(product: Contraction, name: str, target: Target) -> Con
         inner = product.k[-1]
         zeros = Buffer(f"{name}_zeros", product.lhs.dtype, inner.extent * product.lhs.index.factor(inner))
     dot = byte_dot(product, target) or pair_dot(product, target)
-    tile = replace(tile_of(product.dtype, extent(product.m), extent(product.n), target, product.groups), dot=dot)
-    product = replace(product, zeros=zeros, tile=tile)
+    narrows = not product.packed and dot is None and product.groups == 1
+    tile = tile_of(product.dtype, extent(product.m), extent(product.n), target, product.groups, narrows)
+    tile = replace(tile, dot=dot)
+    product = replace(product, zeros=zeros, tile=tile, in_line=_is_in_line(product))
     if isinstance(dot, ByteDot):  # a left operand of zeros that is flipped is none of zeros
         product = replace(product, from_zeros=False)
     if product.packed:
         return product
+    if _slides(product, target):
+        return replace(product, in_place=True)
     elements = product.depth * THREADS * panel_width(product.dtype, target)
     return replace(product, scratch=(Buffer(f"{name}_panel", product.dtype, elements),))
+
+
+def _is_in_line(product: Contraction) -> bool:
+    """Whether rows of the left operand go through several axes that are summed as through one."""
+    lhs, pairs = product.lhs, zip(product.k, product.k[1:], strict=False)
+    return len(product.k) > 1 and not lhs.where and all(joins(*pair, [lhs.index]) for pair in pairs)
+
+
+def _slides(product: Contraction, target: Target) -> bool:
+    """Whether few rows of neighbouring columns are read, some of them several times: windows that slide over images."""
+    rhs, lines = product.rhs, extent(product.k[:-1])
+    if not target.masks or product.groups > 1 or rhs.dtype is not product.dtype or rhs.where or len(product.k) < 2:
+        return False
+    if product.dtype not in (DType.FLOAT32, DType.FLOAT64) or product.lhs.dtype is not product.dtype:
+        return False
+    assert product.tile is not None
+    apart, rows = rhs.index.factor(product.n[0]), extent(product.m)
+    if apart not in LANES:
+        return False
+    if isinstance(rows, int) and rows <= product.tile.rows:  # a panel would be read once
+        return True
+    return apart == 1 and isinstance(lines, int) and lines <= _MOST_LINES
 
 
 def _schedule_codes(product: Contraction, name: str, target: Target) -> Contraction:

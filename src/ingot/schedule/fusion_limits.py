@@ -20,6 +20,7 @@ def fusion_limits(target: Target) -> FusionLimits:
     """
     return FusionLimits(
         padded_row=target.lanes(_FLOAT),
+        columns=target.lanes(_FLOAT),
         attention_rows=TRANSPORT + 1,
         folded_bytes=min(4 * target.l2, MOST_FOLDED),
         inlined=MOST_INLINED,

@@ -63,6 +63,7 @@ def gpu_limits() -> FusionLimits:
     """The numbers that fusion decides by for a GPU: attention stays apart, and padding is checked by every thread."""
     return FusionLimits(
         padded_row=1,
+        columns=0,
         attention_rows=None,
         folded_bytes=_FOLDED,
         inlined=_INLINED,

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from ingot.dataclass import dataclass
 from ingot.dims import Dim
-from ingot.loops.ir import LONGEST_JAMMED, Apply, For, Index, Kind, Load, Nest, Stage, Statement, Var
+from ingot.loops.ir import LONGEST_JAMMED, Apply, For, Index, Kind, Load, Nest, Stage, Statement, Update, Var
 from ingot.loops.rewrite import Reindexed, parts, values
 
 _COUNTS = (7, 4, 5, 6, 8, 3, 2)
@@ -21,6 +21,9 @@ _USUAL = 4
 
 _FARTHEST = 8
 """Elements of a window by which it may slide and be asked whether it still meets the one before."""
+
+_COMMUTATIVE = ("add", "maximum", "minimum")
+"""Functions of reductions whose arguments may come in any order, but for how sums are rounded."""
 
 _MOST_FUNCTIONS = 24
 """Functions in the sums and in their epilogue, up to which these are unrolled for several rows."""
@@ -83,6 +86,17 @@ def jam_of(nest: Nest, across: Var, registers: int) -> Jam | None:
     return Jam(var, Var(f"{var.name}s", steps), Var(f"{var.name}t", _USUAL), Var(f"{var.name}r", rest))
 
 
+def shared_innermost(stage: Stage, var: Var) -> Stage:
+    """A stage whose innermost loops are those along which rows of a jammed variable read what the next ones read.
+
+    Between two of such reads lies then no other loop, so that what is read stays in a register: windows of 7 x 7 over 7
+    rows hold 7 vectors at a time, and 49 with the columns of a window innermost.
+    """
+    inner = sorted(stage.inner, key=lambda loop: any(_slides(index, loop, var) for index in _reads(stage)))
+    commutes = all(isinstance(part, Update) and part.function in _COMMUTATIVE for part in stage.body)
+    return Stage(tuple(inner), stage.starts, stage.body) if commutes else stage
+
+
 def _divides(count: int, extent: Dim) -> bool:
     return isinstance(extent, int) and extent > 0 and extent % count == 0
 
@@ -96,12 +110,15 @@ def _is_reread(index: Index, inner: Sequence[Var], var: Var) -> bool:
     factor = index.factor(var)
     if factor == 0:
         return True
-    for loop in inner:
-        if not isinstance(loop.extent, int):
-            continue
-        if any(index.factor(loop) * times == factor for times in range(1, min(loop.extent, _FARTHEST + 1))):
-            return True
-    return False
+    return any(_slides(index, loop, var) for loop in inner)
+
+
+def _slides(index: Index, loop: Var, var: Var) -> bool:
+    """Whether an index is, some steps of a loop later, what it is for the next value of a variable."""
+    factor = index.factor(var)
+    if factor == 0 or not isinstance(loop.extent, int):
+        return False
+    return any(index.factor(loop) * times == factor for times in range(1, min(loop.extent, _FARTHEST + 1)))
 
 
 def _reads(stage: Stage) -> Iterator[Index]:

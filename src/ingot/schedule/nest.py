@@ -13,7 +13,7 @@ from ingot.schedule.columns import in_columns, in_columns_of_each
 from ingot.schedule.copies import kind_of_row
 from ingot.schedule.interleave import interleaved
 from ingot.schedule.interleave_chains import interleave_chains
-from ingot.schedule.jam import jam_of
+from ingot.schedule.jam import jam_of, shared_innermost
 from ingot.schedule.loads_inside import loads_inside
 from ingot.schedule.narrow_positions import narrow_positions
 from ingot.schedule.pairs import pairs_in_tiles
@@ -62,8 +62,8 @@ def schedule_nest(nest: Nest, target: Target) -> tuple[Statement, ...]:
 
 def _across(nest: Nest, across: Var, target: Target) -> tuple[Statement, ...]:
     """The loops of a nest whose rows are vectorised, those beside them jammed where they read the same."""
-    body = tuple(statement for stage in nest.stages for statement in _serial(stage))
     rows = [row for row in nest.rows if row is not across]
+    body = _serial_body(nest.stages)
     tiles = pairs_in_tiles(nest, across, body, target)
     if tiles is not None:
         return _shared(*tiles)
@@ -72,6 +72,7 @@ def _across(nest: Nest, across: Var, target: Target) -> tuple[Statement, ...]:
         return _shared(
             rows, _in_columns(nest, across, body, target) or (For(across, body, kind_of_row(across, body, target)),)
         )
+    body = _serial_body([shared_innermost(stage, split.var) for stage in nest.stages])
     jammed: tuple[Statement, ...] = (For(across, split.jammed(body), Kind.VECTOR),)
     if split.rest is None:
         return _shared([*rows[:-1], *([] if split.steps is None else [split.steps])], jammed)
@@ -105,6 +106,10 @@ def collapse(nest: Nest) -> Nest:
 def _collapsed(stage: Stage) -> Stage:
     inner, (joined,) = _join(stage.inner, (stage,))
     return Stage(inner, joined.starts, joined.body)
+
+
+def _serial_body(stages: Sequence[Stage]) -> tuple[Statement, ...]:
+    return tuple(statement for stage in stages for statement in _serial(stage))
 
 
 def _serial(stage: Stage) -> tuple[Statement, ...]:

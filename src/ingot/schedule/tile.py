@@ -23,13 +23,16 @@ MOST_GROUPS = 4
 """Groups of columns that a tile has at most: a vector of each."""
 
 
-def tile_of(dtype: DType, rows: Dim | None, columns: Dim, target: Target, groups: int = 1) -> Tile:
+def tile_of(
+    dtype: DType, rows: Dim | None, columns: Dim, target: Target, groups: int = 1, narrows: bool = False
+) -> Tile:
     """The tile for a product of so many rows and columns, the latter in each of `groups`.
 
     Sums, a row of columns and one broadcast element must fit the registers; wide tiles of few rows read less of the
     rows, narrow ones of many rows less of the columns. Few columns leave out what a wider tile would compute in vain,
     and half of a register does where that takes half the time. `rows` is None for a product of transformed tiles, of
-    which any rest has its own and whose transforms take whole registers. Each group has as many vectors.
+    which any rest has its own and whose transforms take whole registers. Each group has as many vectors. With
+    `narrows`, one vector of columns that is left has a tile of one vector.
     """
     whole = target.lanes(dtype.numpy.itemsize)
     shapes = [(whole, vectors) for vectors in (4, 3, 2, 1) if vectors % groups == 0]
@@ -49,9 +52,12 @@ def tile_of(dtype: DType, rows: Dim | None, columns: Dim, target: Target, groups
         cost = max(work / 2, loads / 2) / work
         if isinstance(columns, int):
             own = tile.columns // groups
-            cost *= -(-columns // own) * own / max(columns, 1)
+            summed = -(-columns // own) * own
+            if narrows and 0 < columns % own <= lanes:
+                summed += lanes - own
+            cost *= summed / max(columns, 1)
         if isinstance(rows, int):
-            cost *= -(-rows // height) * height / max(rows, 1)
+            cost *= _summed_rows(rows, tile) / max(rows, 1)
         if lanes < whole:
             cost *= _HALF
         cost *= 1 + 0.02 * (24 - height * vectors if height * vectors < 24 else 0) / 24
@@ -59,6 +65,12 @@ def tile_of(dtype: DType, rows: Dim | None, columns: Dim, target: Target, groups
             best = (cost, tile)
     assert best is not None
     return best[1]
+
+
+def _summed_rows(rows: int, tile: Tile) -> int:
+    """The rows that are summed for so many: those that are left have a smaller tile, the last of them perhaps twice."""
+    rest = rows % tile.rows
+    return rows - rest + min((height for height in heights(tile) if height >= rest), default=0) * (rest > 0)
 
 
 _ROUNDED_ROWS = 4

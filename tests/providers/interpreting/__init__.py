@@ -44,7 +44,7 @@ class Interpreting:
         self.ran: list[str] = []
         self.memory = OwnMemory()
 
-    def warm_up(self) -> None:
+    def warm_up(self, nodes: int = 0) -> None:
         """There is nothing to start."""
 
     def refuses(
@@ -56,6 +56,7 @@ class Interpreting:
         """No vectors, no attention, one thread."""
         return FusionLimits(
             padded_row=1,
+            columns=0,
             attention_rows=None,
             folded_bytes=1 << 20,
             inlined=96,

@@ -17,3 +17,9 @@ def test_stages_that_are_measured_exist(place: str) -> None:
     for function, part in STAGES[place].items():
         assert callable(getattr(owner, function))
         assert part in PARTS
+
+
+def test_a_session_opens_models_by_the_functions_that_are_measured() -> None:
+    session_model, warm_start = import_module("ingot.session_model"), import_module("ingot.warm_start")
+    for function in STAGES["ingot.warm_start"]:
+        assert getattr(session_model, function) is getattr(warm_start, function)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any
 
-from ingot.codegen.llvm import attention, descent, ir, loops, product, recurrence, sort, suppress, winograd
+from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.emitter import Frame, NestEmitter, unless_empty
 from ingot.codegen.llvm.half import define_half_conversions
@@ -19,17 +20,24 @@ from ingot.schedule.target import Target
 
 ENTRY = "kernel"
 
-EMITTERS: Mapping[type, NestEmitter[Any]] = {
-    tuple: loops.EMITTER,
-    Contraction: product.EMITTER,
-    Winograd: winograd.EMITTER,
-    Attention: attention.EMITTER,
-    Descent: descent.EMITTER,
-    Sort: sort.EMITTER,
-    Suppress: suppress.EMITTER,
-    Recurrence: recurrence.EMITTER,
+EMITTERS: Mapping[type, str] = {
+    tuple: "loops",
+    Contraction: "product",
+    Winograd: "winograd",
+    Attention: "attention",
+    Descent: "descent",
+    Sort: "sort",
+    Suppress: "suppress",
+    Recurrence: "recurrence",
 }
-"""The code generator of each kind of nest."""
+"""The module of the code generator of each kind of nest: few models have nests of all kinds."""
+
+
+def emitter_of(kind: type) -> NestEmitter[Any]:
+    """The code generator of a kind of nest."""
+    assert kind in EMITTERS, "a kernel is scheduled before it is emitted"
+    emitter: NestEmitter[Any] = import_module(f"ingot.codegen.llvm.{EMITTERS[kind]}").EMITTER
+    return emitter
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +84,12 @@ def _body(
     size = _size_table(b, table, sizes)
     frame = Frame(dict(zip(buffers, pointers, strict=True)), size, state, thread, piece, pieces, target)
     for nest in kernel.nests:
-        assert type(nest) in EMITTERS, "a kernel is scheduled before it is emitted"
+        emitter = emitter_of(type(nest))
         if isinstance(nest, Recurrence):  # of which an empty one reads nothing
-            EMITTERS[type(nest)].emit(b, frame, nest)
+            emitter.emit(b, frame, nest)
             continue
         with unless_empty(b, frame, sizes_indexed(nest)):
-            EMITTERS[type(nest)].emit(b, frame, nest)
+            emitter.emit(b, frame, nest)
     b.ret_void()
     return function
 
@@ -93,7 +101,7 @@ def _count(module: ir.Module, kernel: Kernel, target: Target, sizes: dict[Dim, i
     table, threads = function.args
     b = _opened(function)
     sharing = Sharing(_size_table(b, table, sizes), threads, target)
-    shares = [EMITTERS[type(nest)].share(b, sharing, nest) for nest in kernel.nests]
+    shares = [emitter_of(type(nest)).share(b, sharing, nest) for nest in kernel.nests]
     b.ret(pieces_of(b, shares, threads))
     return function
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import field, replace
 
 from ingot.codegen.llvm import ir, scalars
@@ -11,6 +11,7 @@ from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.emitter import Frame
 from ingot.codegen.llvm.lanes import WORDS_IN_VECTOR, Lanes, count_of
 from ingot.codegen.llvm.permute import is_permutable, permuted
+from ingot.codegen.llvm.picked import owner, picked_of, shuffled
 from ingot.codegen.llvm.share import larger, smaller
 from ingot.codegen.llvm.transpose import interleaved, transposed
 from ingot.codegen.llvm.types import I1, I8, I32, I64, PTR, global_constant, stored, vector, width, zeros
@@ -322,11 +323,11 @@ class Memory(Lanes, ABC):
                 return contiguous
             starts = _starts(apart, lanes)
             number = starts.index(start)
-            own = {lane * apart - start: lane for lane in range(lanes) if _owner(lane * apart, starts, lanes) == number}
-            active = _shuffled(b, mask, ir.Constant(mask.type, None), [own.get(at, lanes) for at in range(lanes)])
+            own = {lane * apart - start: lane for lane in range(lanes) if owner(lane * apart, starts, lanes) == number}
+            active = shuffled(b, mask, ir.Constant(mask.type, None), [own.get(at, lanes) for at in range(lanes)])
             return self._masked("masked.load", whole, [place, I32(width(dtype)), active, fill], whole, PTR)
 
-        return _picked_of(b, piece, _starts(apart, lanes), [lane * apart for lane in range(lanes)])
+        return picked_of(b, piece, _starts(apart, lanes), [lane * apart for lane in range(lanes)])
 
     def _padded_apart(self, value: Load, pointer: ir.Value) -> ir.Value | None:
         """Elements a few apart of a padded row, picked out of contiguous vectors; None for any other load.
@@ -361,7 +362,7 @@ class Memory(Lanes, ABC):
             return self._masked("masked.load", fill.type, [place, I32(width(value.dtype)), mask, fill], fill.type, PTR)
 
         starts = [number * lanes for number in range(apart)]
-        return _picked_of(b, piece, starts, [skipped + number * apart for number in range(lanes)])
+        return picked_of(b, piece, starts, [skipped + number * apart for number in range(lanes)])
 
     def _store(self, statement: Store) -> None:
         """Store one element; a vector, if it is contiguous; else a scatter."""
@@ -554,31 +555,9 @@ class Memory(Lanes, ABC):
         return zeros(self.b, f"nothing{bytes_}", ir.ArrayType(I8, bytes_))
 
 
-def _picked_of(b: Builder, piece: Callable[[int], ir.Value], starts: Sequence[int], places: Sequence[int]) -> ir.Value:
-    """The elements at ascending places, out of contiguous vectors of as many that begin at given ones."""
-    result: ir.Value | None = None
-    lanes = len(places)
-    for number, start in enumerate(starts):
-        at_lane = {lane: place - start for lane, place in enumerate(places) if _owner(place, starts, lanes) == number}
-        contiguous = piece(start)
-        before, offset = (contiguous, 0) if result is None else (result, lanes)
-        result = _shuffled(b, before, contiguous, [offset + at_lane.get(lane, lane - offset) for lane in range(lanes)])
-    assert result is not None
-    return result
-
-
 def _starts(apart: int, lanes: int) -> list[int]:
     """Where the contiguous vectors begin; the last ends with the last lane."""
     return [*(number * lanes for number in range(apart - 1)), (lanes - 1) * (apart - 1)]
-
-
-def _owner(place: int, starts: Sequence[int], lanes: int) -> int:
-    """Out of which of the contiguous vectors an element is picked: the first that has it."""
-    return next(number for number, start in enumerate(starts) if place < start + lanes)
-
-
-def _shuffled(b: Builder, one: ir.Value, other: ir.Value, lanes: Sequence[int]) -> ir.Value:
-    return b.shuffle_vector(one, other, ir.Constant(ir.VectorType(I32, len(lanes)), list(lanes)))
 
 
 def _indices(where: Sequence[Inside]) -> Iterator[Index]:

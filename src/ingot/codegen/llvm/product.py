@@ -13,6 +13,7 @@ from ingot.codegen.llvm.byte_pack import moved_load, pack_bytes
 from ingot.codegen.llvm.code_blocks import panel_bytes
 from ingot.codegen.llvm.code_dot import ByteRow, accumulate_rounded, round_row
 from ingot.codegen.llvm.code_micro import accumulate_codes, unpack_codes
+from ingot.codegen.llvm.column_micro import accumulate_columns, column_masks, columns_at
 from ingot.codegen.llvm.emitter import Frame, NestEmitter
 from ingot.codegen.llvm.lanes import Lane
 from ingot.codegen.llvm.loops import Loops
@@ -28,6 +29,7 @@ from ingot.codegen.llvm.unpacked import (
     dot_columns,
     pack_blocks,
     packs_blocks,
+    packs_columns,
     reads_columns,
     reads_dots,
     store_dots,
@@ -108,6 +110,7 @@ class _Emitter:
         self.lanes = vector(self.kind, self.tile.lanes)
         bytes_ = width(product.dtype) * self.tile.lanes
         self.panel_kind = element(product.panel_dtype)
+        self.masks: Sequence[Sequence[ir.Value]] = ()
         self.sums = stack_slot(b, ir.ArrayType(self.lanes, self.tile.rows * self.tile.vectors), bytes_)
 
     def emit(self) -> None:
@@ -213,10 +216,13 @@ class _Emitter:
     def _computed_panel(self, column: ir.Value) -> Callable[[ir.Value, ir.Value], None]:
         """The same of columns that a run computes: for few rows these are read where they lie, and else packed."""
         b, product = self.b, self.product
+        left = b.sub(self.frame.size(self.n), column)
+        if product.in_place:
+            self.masks, first = self._column_masks(column), self._first_column(column)
+            return lambda row, rows: self._sum_panel(row, rows, first, left)
         (buffer,) = product.scratch
         start = b.mul(self.frame.thread, self.frame.size(self.depth * self.tile.columns))
         packed = b.gep(self.frame.buffers[buffer], [start], source_etype=self.panel_kind)
-        left = b.sub(self.frame.size(self.n), column)
         if reads_columns(product):
             is_whole = b.icmp_signed(">=", left, I64(self.columns))
             few = b.and_(is_whole, b.icmp_signed("<=", self.frame.size(self.m), I64(MOST_ROWS)))
@@ -301,7 +307,9 @@ class _Emitter:
     def _pack(self, column: ir.Value, buffer: Buffer, number: ir.Value) -> None:
         """Pack a panel of columns into a buffer: rows of `k`, and past the last column of each group anything."""
         product, inner = self.product, self.product.k[-1].extent
-        if not packs_blocks(product) or (isinstance(inner, int) and inner < self.tile.lanes):
+        if packs_columns(product) and self.frame.target.masks:
+            self._pack_columns(column, buffer, number)
+        elif not packs_blocks(product) or (isinstance(inner, int) and inner < self.tile.lanes):
             self._pack_rows(column, buffer, number)
         elif isinstance(inner, int):
             self._pack_blocks(column, buffer, number)
@@ -314,6 +322,26 @@ class _Emitter:
                     self._pack_blocks(column, buffer, number)
                 with short:
                     self._pack_rows(column, buffer, number)
+
+    def _pack_columns(self, column: ir.Value, buffer: Buffer, number: ir.Value) -> None:
+        """The same of columns that are neighbours, a few elements apart from each other, with zeros past the last."""
+        b, product, tile = self.b, self.product, self.tile
+        masks, first = self._column_masks(column), self._first_column(column)
+        step_cell = stack_slot(b, I64)
+        b.store(b.mul(number, self.frame.size(self.depth * tile.columns)), step_cell)  # how far the panel is written
+        with _nested(self.loops, self.frame, product.k):
+            written = b.load(step_cell, typ=I64)
+            place = b.gep(first, [self._moved(product.rhs.index, product.k)], source_etype=self.kind)
+            for index, values in enumerate(columns_at(self.loops, product.dtype, tile, place, masks)):
+                target = b.add(written, I64(index * tile.lanes))
+                store = b.store(values, b.gep(self.frame.buffers[buffer], [target], source_etype=self.kind))
+                store.align = width(product.dtype) * tile.lanes
+            b.store(b.add(written, I64(tile.columns)), step_cell)
+
+    def _column_masks(self, column: ir.Value) -> list[list[ir.Value]]:
+        apart = self.product.rhs.index.factor(self.product.n[0])
+        assert isinstance(apart, int)
+        return column_masks(self.loops, self.tile, self.b.sub(self.frame.size(self.n), column), apart)
 
     def _pack_blocks(self, column: ir.Value, buffer: Buffer, number: ir.Value) -> None:
         """The same of columns that are contiguous along the innermost axis of `k`, by transposing blocks of them."""
@@ -417,7 +445,7 @@ class _Emitter:
             start_sums(b, tile, cells, packed)
         last = b.sub(rows, I64(1))
         starts, byte_rows = [], []
-        *outer, inner = product.k
+        outer, inner, step = self._summed()
         self._bind(product.m, row)
         for line in range(height):
             inside = b.icmp_signed("<", I64(line), rows)
@@ -434,11 +462,17 @@ class _Emitter:
             pointers = [self._row(start, where, outer) for start, where in starts]
             read = b.load(step_cell, typ=I64)
             panel = b.gep(packed, [read], source_etype=self.panel_kind)
-            extent_ = self.frame.size(inner.extent)
+            extent_ = self.frame.size(inner)
             if product.from_zeros:
                 extent_ = b.select(b.icmp_signed("==", self._number(), I64(0)), I64(0), extent_)
-            step = product.lhs.index.factor(inner)
             match tile.dot:
+                case None if product.in_place:
+                    first = b.gep(packed, [self._moved(product.rhs.index, outer)], source_etype=self.kind)
+                    between = product.rhs.index.factor(product.k[-1])
+                    masks = self.masks[: tile.vectors]
+                    accumulate_columns(
+                        self.loops, product.dtype, tile, cells, pointers, step, first, between, inner, masks
+                    )
                 case None if codes is not None and codes.dot is not None:
                     accumulate_rounded(self.loops, codes, tile, cells, byte_rows, panel, extent_)
                 case None if codes is not None:
@@ -458,6 +492,17 @@ class _Emitter:
         for line in range(height):
             for index in range(tile.vectors):
                 b.store(b.load(cells[line][index], typ=self.lanes), self._sum_place(I64(line), index))
+
+    def _summed(self) -> tuple[Sequence[Var], Dim, Dim]:
+        """The axes that are summed one after another, and of the innermost one its terms, and how far apart these lie.
+
+        Rows of a panel follow each other through all axes, so that those of the left operand may do so too.
+        """
+        *outer, inner = self.product.k
+        step = self.product.lhs.index.factor(inner)
+        if self.product.in_line and not self.product.in_place and self.product.terms == 1:
+            return (), extent(self.product.k), step
+        return outer, inner.extent, step
 
     def _starts(self) -> tuple[ir.Value, list[tuple[ir.Value, Inside]]]:
         """Where the current row of the left operand begins, and the indices there that say whether it is padding."""

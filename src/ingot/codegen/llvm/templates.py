@@ -66,6 +66,11 @@ class PendingTemplate:
 
     def template(self) -> Template:
         """The template, once it is compiled; CompileError if that fails."""
+        self.want()
+        return self._final.result()
+
+    def want(self) -> None:
+        """Begin to compile the template, where there is only a draft of it."""
         with _LOCK:
             if self._process != os.getpid() and not self._final.done():  # another process compiles it, not for us
                 self._process, self._final, self._wanted = os.getpid(), Future(), False
@@ -73,7 +78,6 @@ class PendingTemplate:
             self._wanted = True
         if emitted is not None:
             self._submit(emitted)
-        return self._final.result()
 
     def soonest(self) -> Template:
         """The draft, once it is compiled; the template if there is none, or it is there already."""

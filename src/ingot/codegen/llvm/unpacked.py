@@ -17,7 +17,7 @@ from ingot.codegen.llvm.share import smaller
 from ingot.codegen.llvm.transpose import transposed
 from ingot.codegen.llvm.types import I32, I64, PTR, element, stack_slot, vector, width
 from ingot.dtypes import DType
-from ingot.loops.ir import Contraction, Tile, Var
+from ingot.loops.ir import LANES, Contraction, Tile, Var
 
 _DOT_COLUMNS = 8
 """Columns whose dot products are summed at once: as many sums hide the time of a multiply-add."""
@@ -54,6 +54,11 @@ def packs_blocks(product: Contraction) -> bool:
     """Whether columns of the right operand are contiguous along the innermost axis that is summed, and no row is."""
     innermost, n = product.rhs.index.factor(product.k[-1]), product.rhs.index.factor(product.n[0])
     return _is_plain(product) and innermost == 1 != n
+
+
+def packs_columns(product: Contraction) -> bool:
+    """Whether columns of the right operand are neighbours, so few elements apart that contiguous vectors have them."""
+    return _is_plain(product) and product.rhs.index.factor(product.n[0]) in LANES
 
 
 def _is_plain(product: Contraction) -> bool:

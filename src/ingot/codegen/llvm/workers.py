@@ -69,10 +69,10 @@ class Workers:
         self._processes: set[_Process] = set()
         self._has_ended = False
 
-    def begin(self) -> None:
-        """Start a worker in the background."""
+    def begin(self, count: int = 1) -> None:
+        """Start workers in the background, until there are so many."""
         with self._lock, suppress(RuntimeError):  # about threads, of which a program that ends starts none
-            if not self._runners:
+            while self._runners < max(1, min(count, self._most)):
                 self._add()
 
     @property

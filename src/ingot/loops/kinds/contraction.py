@@ -8,7 +8,7 @@ from operator import attrgetter
 
 from ingot.dtypes import DType
 from ingot.loops.expressions import ExpressionText
-from ingot.loops.ir import Buffer, Contraction, extent
+from ingot.loops.ir import LANES, Buffer, Contraction, extent
 from ingot.loops.kinds import statements
 from ingot.loops.kinds.kind import NestKind
 from ingot.loops.kinds.text import definitions, indented, roles, tile, variables
@@ -28,7 +28,8 @@ def _show(nest: Contraction, text: ExpressionText) -> Iterator[str]:
     yield f"product {roles({'batch': nest.batch, 'm': nest.m, 'n': nest.n})}{tile(nest.tile)}:"
     lines, (lhs, rhs) = text.of(nest.lhs, nest.rhs, factors=True)
     sums = f"{', '.join(nest.sums)} = over {variables(nest.k)}"
-    yield f"  {sums}: {lhs} * {rhs}{' packed' if nest.packed else ''}{_codes(nest)}{_runs(nest, text)}"
+    read = " packed" if nest.packed else " in place" if nest.in_place else ""
+    yield f"  {sums}: {lhs} * {rhs}{read}{_codes(nest)}{_runs(nest, text)}"
     yield from definitions(lines)
     yield from indented(statements.show(nest.body, text))
 
@@ -53,7 +54,7 @@ def _parametrise(nest: Contraction, parameters: Parameters) -> Contraction:
         batch=parameters.variables(nest.batch),
         m=parameters.variables(nest.m),
         n=parameters.variables(nest.n),
-        k=parameters.reduced(nest.k),
+        k=parameters.windows(nest.k) if nest.in_place else parameters.reduced(nest.k),
         lhs=parameters.load(nest.lhs),
         rhs=parameters.load(nest.rhs),
         body=parameters.statements(nest.body),
@@ -92,7 +93,7 @@ def _verify(nest: Contraction, scope: Scope) -> None:
     if nest.tile is not None:  # it is scheduled
         if nest.zeros is None and nest.lhs.where:
             scope.refuse("a padded left side has no zeros to read")
-        if not nest.packed and len(nest.scratch) != 1:
+        if not nest.packed and not nest.in_place and len(nest.scratch) != 1:
             scope.refuse("a right side that is not packed has no buffer for its panels")
     if nest.codes is not None:
         if not nest.packed or (nest.lhs.dtype, nest.rhs.dtype, nest.dtype) != (
@@ -114,6 +115,8 @@ def _verify(nest: Contraction, scope: Scope) -> None:
         scope.expression(nest.number)
     elif nest.from_zeros:
         scope.refuse("a contraction that begins with zeros and does not know when")
+    if nest.in_place and (nest.packed or nest.rhs.where or nest.rhs.index.factor(nest.n[0]) not in LANES):
+        scope.refuse("columns that are far apart are read in place")
     if nest.groups > 1 and len(nest.n) != 1:
         scope.refuse("groups of columns in several axes")
     with scope.inside("epilogue", (*nest.batch, *nest.m, *nest.n), dict.fromkeys(nest.sums, nest.dtype)):

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from ingot.cache.fingerprint import processor
 from ingot.codegen.llvm.workers import workers
+from ingot.runtime.pool_code import begin_thread_pool
 from ingot.runtime.processors import processors
-from ingot.runtime.thread_pool import begin_thread_pool
+from ingot.runtime.thread_pool import finish_thread_pool
 
 if TYPE_CHECKING:
     from ingot.codegen.kernel_code import KernelCode
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from ingot.providers.cpu.code import EmittedKernel
     from ingot.schedule.schedule import Scheduled
     from ingot.schedule.target import Target
+
+
+_NODES_FOR_TWO_WORKERS = 12
+"""Nodes that have more kernel templates than one worker compiles while another one starts."""
 
 
 class Cpu:
@@ -47,15 +52,15 @@ class Cpu:
     def fingerprint(self) -> str | None:
         return processor() if self._chosen is None else repr(self._chosen)
 
-    def warm_up(self) -> None:
+    def warm_up(self, nodes: int = 0) -> None:
         llvm = workers(processors())
-        llvm.begin()
-        if self._chosen is None:
+        llvm.begin(1 if nodes < _NODES_FOR_TWO_WORKERS else 2)
+        if not nodes and self._chosen is None:
             llvm.facts.add_done_callback(lambda _: self._begin_thread_pool())  # every model needs it
 
     def _begin_thread_pool(self) -> None:
         with suppress(Exception):  # who needs it tries again, and says what is wrong
-            begin_thread_pool(self.target)
+            begin_thread_pool(self.target, draft=True)
 
     def refuses(
         self, node: Node, operator: Operator | None, inputs: Sequence[Fact], outputs: Sequence[Fact]
@@ -76,10 +81,10 @@ class Cpu:
 
     def emit(self, scheduled: Scheduled, draft: bool, /) -> Mapping[Kernel, EmittedKernel]:
         from ingot.loops.ir import kernels_in
-        from ingot.providers.cpu.code import emit_kernels  # LLVM's emitters
+        from ingot.providers.cpu.code import batch_sizes, emit_kernels  # LLVM's emitters
 
-        emitted = emit_kernels(kernels_in(scheduled.steps), self.target, draft)
-        begin_thread_pool(self.target)
+        emitted = emit_kernels(kernels_in(scheduled.steps), self.target, draft, batch_sizes(scheduled))
+        begin_thread_pool(self.target, draft)
         return emitted
 
     def link_draft(self, emitted: Mapping[Kernel, EmittedKernel]) -> Mapping[Kernel, KernelCode] | None:
@@ -89,9 +94,16 @@ class Cpu:
         return None if all(pending.template.is_there for pending in emitted.values()) else code
 
     def link(self, emitted: Mapping[Kernel, EmittedKernel]) -> Mapping[Kernel, KernelCode]:
+        from ingot.codegen.llvm.host import host
         from ingot.providers.cpu.code import link_kernel
 
-        return {kernel: link_kernel(pending) for kernel, pending in emitted.items()}
+        begin_thread_pool(self.target, draft=False)
+        for pending in emitted.values():  # all of them, before the first is waited for
+            pending.template.want()
+        code = {kernel: link_kernel(pending) for kernel, pending in emitted.items()}
+        if self.target == host():
+            finish_thread_pool()
+        return code
 
     def hold(self, scheduled: Scheduled) -> Mapping[Buffer, Array]:
         from ingot.providers.cpu.code import constant_memory

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -21,7 +21,7 @@ from ingot.loops.digest import digest
 from ingot.loops.ir import Buffer, Contraction, Kernel, Winograd, kernels_in, nests_in
 from ingot.loops.parametrise import parametrise
 from ingot.prim.coded import Coded
-from ingot.prim.tensor import Constant, Tensor
+from ingot.prim.tensor import Constant, Parameter, Tensor
 from ingot.providers.cpu.panels import code_panels_of, panels_of
 from ingot.runtime.frame import aligned
 from ingot.runtime.processors import processors
@@ -33,6 +33,9 @@ from ingot.schedule.winograd import Filters
 _TYPICAL_SIZE = 16
 """What a size that only a run knows is taken for."""
 
+_TYPICAL_BATCH = 4
+"""What it is taken for if it is the first of inputs: mostly one, and now and then many, in the mean of first runs."""
+
 
 @dataclass(frozen=True, slots=True)
 class EmittedKernel:
@@ -43,14 +46,16 @@ class EmittedKernel:
     sizes: Mapping[str, Dim]
 
 
-def emit_kernels(kernels: Iterable[Kernel], target: Target, draft: bool) -> dict[Kernel, EmittedKernel]:
+def emit_kernels(
+    kernels: Iterable[Kernel], target: Target, draft: bool, batches: Set[str] = frozenset()
+) -> dict[Kernel, EmittedKernel]:
     """Begin to compile the templates of kernels, those that are not yet: kernels of other sizes share one.
 
-    With `draft`, drafts may come first.
+    With `draft`, drafts may come first; `batches` are names of sizes that are likely to be small in a first run.
     """
     parametrised = {kernel: parametrise(kernel) for kernel in kernels}
     digests = {kernel: digest(own.kernel) for kernel, own in parametrised.items()}
-    work = _work(digests) if draft else {}
+    work = _work(digests, batches) if draft else {}
     emitted = {}
     for kernel, own in parametrised.items():
         name = digests[kernel]
@@ -64,14 +69,22 @@ def emit_kernel(kernel: Kernel, target: Target) -> EmittedKernel:
     return emit_kernels((kernel,), target, draft=False)[kernel]
 
 
-def _work(digests: Mapping[Kernel, str]) -> dict[str, int]:
+def batch_sizes(scheduled: Scheduled) -> set[str]:
+    """The names of sizes that only first axes of inputs have."""
+    shapes = [tensor.shape for tensor in scheduled.placed if isinstance(tensor, Parameter)]
+    first = {name for shape in shapes for size in shape[:1] for name in symbols(size)}
+    return first.difference(name for shape in shapes for size in shape[1:] for name in symbols(size))
+
+
+def _work(digests: Mapping[Kernel, str], batches: Set[str]) -> dict[str, int]:
     """The operations of all kernels of a template in a run; those of unknown number leave the template out."""
     work: dict[str, int] = dict.fromkeys(digests.values(), 0)
     unknown = set()
     for kernel, name in digests.items():
         operations = operations_of(kernel)
+        sizes = {size: _TYPICAL_BATCH if size in batches else _TYPICAL_SIZE for size in symbols(operations)}
         try:
-            work[name] += evaluate(operations, dict.fromkeys(symbols(operations), _TYPICAL_SIZE))
+            work[name] += evaluate(operations, sizes)
         except ArithmeticError:  # a size that divides by another less something
             unknown.add(name)
     return {name: operations for name, operations in work.items() if name not in unknown}

@@ -61,7 +61,7 @@ class Cuda:
 
         return gpu_target(*self.memory.capability)
 
-    def warm_up(self) -> None:
+    def warm_up(self, nodes: int = 0) -> None:  # noqa: ARG002
         self.memory.stream  # noqa: B018 - the context is created, or the error is raised
 
     def refuses(
