@@ -9,8 +9,11 @@ import pytest
 
 from ingot import Session
 from ingot.builder import Float32, UInt8, build, op
+from ingot.codegen.llvm.kernel import emit
 from ingot.loops.ir import kernels_in
+from ingot.loops.parametrise import parametrise
 from ingot.loops.show import show_kernel
+from ingot.schedule.target import named
 
 
 def hard_numbers(scale: float) -> Any:
@@ -82,3 +85,16 @@ def test_sums_scaled_in_float64_are_rounded_to_the_codes_of_the_reference(scale:
     with np.errstate(all="ignore"):
         expected = Session(model, providers=("reference",)).run(None, feeds)[0]
     np.testing.assert_array_equal(session.run(None, feeds)[0], expected)
+
+
+def test_a_scale_of_each_row_is_loaded_once_before_the_loop_over_the_row() -> None:
+    scales = np.linspace(0.01, 0.3, 6, dtype=np.float32)
+    model = build(lambda x: op.QuantizeLinear(x, scales, np.zeros(6, np.int8), axis=0), Float32[6, 1000], opset=21)
+    session = Session(model, providers=("cpu",), fallback=False, threads=1)
+    x = np.random.default_rng(5).standard_normal((6, 1000), dtype=np.float32)
+    expected = Session(model, providers=("reference",)).run(None, {"x": x})[0]
+    np.testing.assert_array_equal(session.run(None, {"x": x})[0], expected)
+    assert session.compiled is not None
+    (kernel,) = kernels_in(session.compiled.scheduled.steps)
+    text = emit(parametrise(kernel).kernel, named("x86-64-v4")).text
+    assert text.count("= load float,") == 1

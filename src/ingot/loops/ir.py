@@ -154,7 +154,9 @@ LANES = range(1, LANES_APART + 1)
 
 
 class Kind(Enum):
-    """How a loop runs: one iteration after another, shared among threads, in vectors, or unrolled and jammed.
+    """How a loop runs: one iteration after another, by several threads, in vectors or strings, or unrolled and jammed.
+
+    One in strings copies a row: strings of bytes, which one instruction moves, and what is left of it in vectors.
 
     In a loop that is jammed (unroll-and-jam), each statement runs for all values of the variable before the next one
     does, and each value has locals of its own. What several of them read is then read once.
@@ -163,7 +165,13 @@ class Kind(Enum):
     SERIAL = "serial"
     PARALLEL = "parallel"
     VECTOR = "vector"
+    STRINGS = "strings"
     JAM = "jam"
+
+    @property
+    def has_lanes(self) -> bool:
+        """Whether iterations run in the lanes of vectors."""
+        return self in (Kind.VECTOR, Kind.STRINGS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,12 +20,12 @@ def parallel_chain(statements: Sequence[Statement]) -> tuple[list[Var], tuple[St
 
 def is_vector(body: Sequence[Statement]) -> bool:
     """Whether statements are one loop in vectors."""
-    return len(body) == 1 and isinstance(body[0], For) and body[0].kind is Kind.VECTOR
+    return len(body) == 1 and isinstance(body[0], For) and body[0].kind.has_lanes
 
 
 def has_vectors(body: Sequence[Statement]) -> bool:
     """Whether there is a loop in vectors among statements."""
-    return any(isinstance(inner, For) and inner.kind is Kind.VECTOR for inner in within(body))
+    return any(isinstance(inner, For) and inner.kind.has_lanes for inner in within(body))
 
 
 def innermost_parallel(body: Sequence[Statement]) -> Var | None:

@@ -70,7 +70,7 @@ class Parameters:
         loops = [list(_loops(nest)) for nest in kernel.nests]
         computed = [nest for nest in kernel.nests if isinstance(nest, Contraction) and not nest.packed]
         columns = [var for nest in computed for var in nest.n]
-        vectors = (loop.var for own in loops for loop in own if loop.kind is Kind.VECTOR)
+        vectors = (loop.var for own in loops for loop in own if loop.kind.has_lanes)
         self._lanes = frozenset((*columns, *vectors))
         for buffer in kernel.buffers:
             if buffer not in self._buffers:

@@ -10,6 +10,7 @@ from ingot.loops.rewrite import indices, joined, joins
 from ingot.loops.walk import walk
 from ingot.schedule.blocked_sums import in_blocks
 from ingot.schedule.columns import in_columns, in_columns_of_each
+from ingot.schedule.copies import kind_of_row
 from ingot.schedule.interleave import interleaved
 from ingot.schedule.interleave_chains import interleave_chains
 from ingot.schedule.jam import jam_of, shared_innermost
@@ -68,7 +69,9 @@ def _across(nest: Nest, across: Var, target: Target) -> tuple[Statement, ...]:
         return _shared(*tiles)
     split = jam_of(nest, across, target.registers)
     if split is None:
-        return _shared(rows, _in_columns(nest, across, body, target) or (For(across, body, Kind.VECTOR),))
+        return _shared(
+            rows, _in_columns(nest, across, body, target) or (For(across, body, kind_of_row(across, body, target)),)
+        )
     body = _serial_body([shared_innermost(stage, split.var) for stage in nest.stages])
     jammed: tuple[Statement, ...] = (For(across, split.jammed(body), Kind.VECTOR),)
     if split.rest is None:

@@ -99,7 +99,7 @@ class Loops(Vectors):
             if isinstance(statement, For):
                 self._forget({inner.name for inner in within(statement.body) if isinstance(inner, Let | Update)})
             match statement:
-                case For(kind=Kind.VECTOR) if self._lane is None:
+                case For() if statement.kind.has_lanes and self._lane is None:
                     self._vector(statement, shared=False)
                 case For(kind=Kind.JAM):
                     self._jam(statement)

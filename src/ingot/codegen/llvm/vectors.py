@@ -15,12 +15,27 @@ from ingot.codegen.llvm.lane_count import lane_count
 from ingot.codegen.llvm.lanes import WORDS_IN_VECTOR, Lane
 from ingot.codegen.llvm.memory import Preheader
 from ingot.codegen.llvm.share import part_of, smaller, up
-from ingot.codegen.llvm.types import I8, I32, I64, vector
+from ingot.codegen.llvm.types import I1, I8, I32, I64, PTR, stored, vector, width
 from ingot.codegen.llvm.work import operations_of
-from ingot.loops.ir import Apply, CheckedIndex, For, Index, Kind, Let, Load, Local, Scalar, Statement, Update, Var
+from ingot.loops.ir import (
+    Apply,
+    CheckedIndex,
+    For,
+    Index,
+    Kind,
+    Let,
+    Load,
+    Local,
+    Scalar,
+    Statement,
+    Store,
+    Update,
+    Var,
+)
 from ingot.loops.rewrite import parts, stores, values, within
 from ingot.loops.walk import Node, children
 from ingot.prim.functions import identity
+from ingot.schedule.copies import STRING
 from ingot.schedule.work import HEAVY_FOR_UNROLLING
 
 
@@ -90,8 +105,10 @@ class Vectors(Expressions):
             first, last = self._part(up(b, length, I64(lanes)))
             low, end = b.mul(first, I64(lanes)), b.mul(last, I64(lanes))
             high = b.select(b.icmp_signed("<", end, length), end, length)
-        count = b.sub(high, low)
         self._hoist(statement)
+        if statement.kind is Kind.STRINGS:
+            low = self._strings(statement, low, high)
+        count = b.sub(high, low)
         times = 1 if not reductions else 4 if operations_of(statement.body) < HEAVY_FOR_UNROLLING else 2
         outer = {inner.name: self.cells[inner.name] for inner in reductions if inner.name in self.cells}
         parts = [self._accumulators(outer, reductions, lanes) for _ in range(times)]
@@ -124,6 +141,24 @@ class Vectors(Expressions):
             function = next(inner.function for inner in reductions if inner.name == name)
             self._combine(cell, function, [part[name] for part in parts])
 
+    def _strings(self, statement: For, low: ir.Value, high: ir.Value) -> ir.Value:
+        """Move the whole strings of bytes of a loop that copies; where the rest begins."""
+        b, (store,) = self.b, statement.body
+        assert isinstance(store, Store)
+        assert isinstance(store.value, Load)
+        kind, elements = stored(store.buffer.dtype), I64(STRING // width(store.buffer.dtype))
+        rest = b.add(low, b.mul(b.sdiv(b.sub(high, low), elements), elements))
+        with self.loop(low, rest, STRING // width(store.buffer.dtype)) as index:
+            self.variables[statement.var] = index
+            to, source = (
+                b.gep(self.frame.buffers[part.buffer], [self._base(part.index)], source_etype=kind)
+                for part in (store, store.value)
+            )
+            types = ir.FunctionType(ir.VoidType(), [PTR, PTR, I64, I1])
+            move = b.module.declared("llvm.memcpy.inline.p0.p0.i64", types)
+            b.call(move, [to, source, I64(STRING), I1(0)])
+        return rest
+
     def _first_lanes(self, count: ir.Value, lanes: int) -> ir.Value:
         """The mask of the first `count` of the lanes, fewer than all."""
         b, kind = self.b, I64
@@ -147,12 +182,14 @@ class Vectors(Expressions):
             self._preheader = None
 
     def _hoist(self, statement: For) -> None:
-        """Hoist the functions that are invariant in a loop out of it."""
+        """Hoist what is computed and loaded, and is invariant in a loop, out of it."""
         inside = {statement.var, *(inner.var for inner in within(statement.body) if isinstance(inner, For))}
         changed = {inner.name for inner in within(statement.body) if isinstance(inner, Let | Update)}
         values = [inner.value for inner in within(statement.body) if not isinstance(inner, For)]
-        for part in invariants(values, Apply, inside, changed):
-            self.scalar(part)
+        written = {store.buffer for store in stores(statement.body)}
+        for part in invariants(values, Apply | Load, inside, changed):
+            if not isinstance(part, Load) or part.buffer not in written:
+                self.scalar(part)
 
     def _body(
         self,
