@@ -147,3 +147,15 @@ def joined(outer: Var, inner: Var) -> tuple[Var, Reindexed]:
         return Index(terms if factor == 0 else (*terms, (both, factor)), index.offset)
 
     return both, Reindexed(through)
+
+
+def with_index(body: tuple[Statement, ...], var: Var, to: Index) -> tuple[Statement, ...]:
+    """Statements with an index in the place of a variable."""
+
+    def change(index: Index) -> Index:
+        factor = index.factor(var)
+        if factor == 0:
+            return index
+        return Index(tuple(item for item in index.terms if item[0] is not var), index.offset) + to.times(factor)
+
+    return tuple(map(Reindexed(change).statement, body))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ingot.dims import Dim
 from ingot.loops.ir import Apply, For, Index, Kind, Load, Nest, Stage, Statement, Var
-from ingot.loops.rewrite import Reindexed, parts, values
+from ingot.loops.rewrite import parts, values, with_index
 from ingot.schedule.target import Target
 
 _COLUMNS = (8, 4, 2)
@@ -60,7 +60,7 @@ def in_columns_of_each(
             start = start + blocks * (count * lanes)
     if start != length:
         rest = Var(f"{across.name}r", length - start)
-        loops.append(For(rest, _moved(body, across, Index(((rest, 1),), start)), Kind.VECTOR))
+        loops.append(For(rest, with_index(body, across, Index(((rest, 1),), start)), Kind.VECTOR))
     return tuple(loops)
 
 
@@ -84,15 +84,5 @@ def _columns(
     """The loop over blocks of columns, `count` vectors each, from `start` on."""
     block, place = Var(f"{across.name}s", blocks), Var(f"{across.name}t", count)
     lane = Var(across.name, lanes)
-    jammed = _moved(body, across, Index(((block, count * lanes), (place, lanes), (lane, 1)), start))
+    jammed = with_index(body, across, Index(((block, count * lanes), (place, lanes), (lane, 1)), start))
     return For(block, (For(lane, (For(place, jammed, Kind.JAM),), Kind.VECTOR),), kind)
-
-
-def _moved(body: tuple[Statement, ...], across: Var, to: Index) -> tuple[Statement, ...]:
-    """Statements with a variable replaced."""
-
-    def change(index: Index) -> Index:
-        terms = tuple(item for item in index.terms if item[0] is not across)
-        return Index(terms, index.offset) + to.times(index.factor(across))
-
-    return tuple(map(Reindexed(change).statement, body))

@@ -22,7 +22,7 @@ from ingot.loops.ir import (
     Store,
     Var,
 )
-from ingot.loops.rewrite import Reindexed, parts, stores, values
+from ingot.loops.rewrite import parts, stores, values, with_index
 from ingot.schedule.target import Target
 
 _ROWS = 4
@@ -55,7 +55,7 @@ def pairs_in_tiles(
     width = max(_NARROWEST, *(store.buffer.dtype.numpy.itemsize for store in stores(body)))
     lanes = target.lanes(width)
     steps, place = Var(f"{row.name}s", (row.extent + (_ROWS - 1)) // _ROWS), Var(f"{row.name}t", _ROWS)
-    jammed = _moved(body, row, _row_of(steps, place, row.extent))
+    jammed = with_index(body, row, _row_of(steps, place, row.extent))
     loops: list[Statement] = []
     start: Dim = 0
     while columns > 1:
@@ -66,7 +66,7 @@ def pairs_in_tiles(
         columns //= 2
     if start != across.extent:
         rest = Var(f"{across.name}r", across.extent - start)
-        end = _moved(jammed, across, Index(((rest, 1),), start))
+        end = with_index(jammed, across, Index(((rest, 1),), start))
         loops.append(For(rest, (For(place, end, Kind.JAM),), Kind.VECTOR))
     return [*rows[:-1], steps], tuple(loops)
 
@@ -77,7 +77,7 @@ def _tiles(
     """The loop over tiles of one width, from a column on."""
     block, column = Var(f"{across.name}s", blocks), Var(f"{across.name}t", columns)
     lane = Var(across.name, lanes)
-    tile = _moved(body, across, Index(((block, columns * lanes), (column, lanes), (lane, 1)), start))
+    tile = with_index(body, across, Index(((block, columns * lanes), (column, lanes), (lane, 1)), start))
     jammed = For(place, (For(column, tile, Kind.JAM),), Kind.JAM)
     return For(block, (For(lane, (jammed,), Kind.VECTOR),))
 
@@ -109,15 +109,3 @@ def _row_of(steps: Var, place: Var, extent: Dim) -> Index:
         return row
     last = Position(Index((), extent - 1))
     return Index(((Apply(DType.INT64, "minimum", (Position(row), last)), 1),))
-
-
-def _moved(body: tuple[Statement, ...], var: Var, to: Index) -> tuple[Statement, ...]:
-    """Statements with a variable replaced."""
-
-    def change(index: Index) -> Index:
-        factor = index.factor(var)
-        if factor == 0:
-            return index
-        return Index(tuple(item for item in index.terms if item[0] is not var), index.offset) + to.times(factor)
-
-    return tuple(map(Reindexed(change).statement, body))
