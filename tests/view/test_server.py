@@ -173,6 +173,52 @@ def test_a_body_that_nobody_reads_is_no_request(server: Server, path: str) -> No
         assert b"Connection: close" in answer
 
 
+@pytest.mark.parametrize(("path", "status"), [("data/run", 413), ("data/labels/x", 413), ("", 403)])
+def test_who_sends_all_of_a_refused_body_reads_the_answer(
+    server: Server, monkeypatch: pytest.MonkeyPatch, path: str, status: int
+) -> None:
+    monkeypatch.setattr("ingot.view.server._MOST_BYTES", 1 << 20)
+    content = bytes(20 << 20)
+    target = below(server, path) if path else "/wrong/"
+    start = head(server, f"POST {target} HTTP/1.1", f"Content-Length: {len(content)}")
+    assert exchanged(server, start + content).startswith(f"HTTP/1.1 {status} ".encode())
+
+
+def test_a_body_that_pauses_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ingot.view.http._PATIENCE", 0.05)
+    answers = Answers(layers(1), "layers")
+    with Server(lambda: answers) as own, socket.create_connection(("127.0.0.1", own.port), 10) as connection:
+        connection.sendall(head(own, f"POST {below(own, 'data/labels/x')} HTTP/1.1", "Content-Length: 9") + b"cat")
+        assert connection.recv(100) == b""
+
+
+def test_headers_that_come_letter_by_letter_have_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ingot.view.http._PATIENCE", 0.5)
+    answers = Answers(layers(1), "layers")
+    with Server(lambda: answers) as own, socket.create_connection(("127.0.0.1", own.port), 0.1) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: ")
+        end = time.monotonic() + 10
+
+        def is_open() -> bool:
+            try:
+                connection.sendall(b"a")
+                return connection.recv(100) != b""
+            except TimeoutError:
+                return True
+            except ConnectionError:
+                return False
+
+        while is_open():
+            assert time.monotonic() < end
+
+
+def test_a_request_may_come_in_pieces(server: Server) -> None:
+    with socket.create_connection(("127.0.0.1", server.port), 10) as connection:
+        for letter in head(server, f"GET {below(server)} HTTP/1.1"):
+            connection.sendall(bytes([letter]))
+        assert connection.recv(100).startswith(b"HTTP/1.1 200 ")
+
+
 def test_a_connection_ends_when_the_browser_says_so(server: Server) -> None:
     again = head(server, f"GET {below(server, 'data/model')} HTTP/1.1")
     for first, headers in (("HTTP/1.0", ()), ("HTTP/1.1", ("Connection: x, Close",))):

@@ -9,7 +9,9 @@ from __future__ import annotations
 import contextlib
 import socket
 import socketserver
+import time
 from collections.abc import Mapping
+from io import BufferedReader
 from typing import Any
 
 from ingot.dataclass import dataclass
@@ -24,11 +26,14 @@ _MOST_DIGITS = 15
 _MOST_CONNECTIONS = 128
 """Connections at once: a browser opens six for each name of a server."""
 
-_LINGERING, _MOST_DRAINED = 1.0, 1 << 20
-"""Seconds of silence and bytes, at most, of a request that has been refused."""
+_LINGERING, _LONGEST_DRAIN = 1.0, 10.0
+"""Seconds of silence, and of all, that the rest of a request is read for which has been answered without it."""
 
 _PATIENCE = 60.0
-"""Seconds that a connection may be silent before the end of a request's headers."""
+"""Seconds that a connection may be silent between requests, that headers take in all, and that a body may pause."""
+
+_LEAST_WAIT = 0.001
+"""Seconds: none at all would be a socket that never waits."""
 
 _WORDS = {
     200: "OK",
@@ -75,20 +80,23 @@ class Connection(socketserver.StreamRequestHandler):
     """A connection, whose requests are answered one after the other by `respond`."""
 
     server: Threads
+    rfile: BufferedReader
     wbufsize = -1
     disable_nagle_algorithm = True
 
     def handle(self) -> None:
         """Answer requests until the browser has no more, or one must not be followed by others."""
-        self.ends = False
+        self.ends = self._is_unread = False
         with contextlib.suppress(ConnectionError, TimeoutError):  # the page was closed, loaded again, or was silent
             try:
                 while not self.ends and (request := self._read()) is not None and not self.server.is_closed:
                     self.ends = request.is_last or request.has_body  # what nobody reads must not be the next request
+                    self._is_unread = request.has_body
                     self.respond(request)
             except Malformed as error:
-                self.ends = True
+                self.ends = self._is_unread = True
                 self.send(400, PLAIN, f"{error}\n".encode(), {})
+            if self._is_unread:
                 self._drain()
 
     def finish(self) -> None:
@@ -107,10 +115,12 @@ class Connection(socketserver.StreamRequestHandler):
             raise Malformed("a request that computes something has a body of known length")
         if len(length) > _MOST_DIGITS or int(length) > most:
             raise TooLarge(f"a request takes at most {most:,} bytes")
+        self.connection.settimeout(_PATIENCE)
         content = self.rfile.read(int(length))
+        self.connection.settimeout(None)
         if len(content) < int(length):
             raise Malformed("the body of the request is cut off")
-        self.ends = request.is_last
+        self.ends, self._is_unread = request.is_last, False
         return content
 
     def send(self, status: int, kind: str, content: bytes, headers: Mapping[str, str]) -> None:
@@ -122,18 +132,23 @@ class Connection(socketserver.StreamRequestHandler):
         self.wfile.flush()
 
     def _drain(self) -> None:
-        """Read what still comes, so much and for so long: a connection closed before that loses what was sent."""
+        """Read what still comes, for so long: a connection closed before that loses the answer that was sent.
+
+        A browser that posts a file reads no answer before it has sent all of it.
+        """
         with contextlib.suppress(OSError):  # the browser has gone, or is silent
             self.connection.shutdown(socket.SHUT_WR)
             self.connection.settimeout(_LINGERING)
-            left = _MOST_DRAINED
-            while left > 0 and (part := self.connection.recv(_MOST_LETTERS)):
-                left -= len(part)
+            end = time.monotonic() + _LONGEST_DRAIN
+            while time.monotonic() < end and self.connection.recv(_MOST_LETTERS):
+                pass
 
     def _read(self) -> Request | None:
         """The next request, up to its body; None if there is none."""
         self.connection.settimeout(_PATIENCE)
-        self._left = _MOST_LETTERS
+        if not self.rfile.peek(1):
+            return None
+        self._left, self._end = _MOST_LETTERS, time.monotonic() + _PATIENCE
         first = self._line()
         if not first:
             return None
@@ -154,8 +169,10 @@ class Connection(socketserver.StreamRequestHandler):
 
     def _line(self) -> str | None:
         """The next line of a request; None if there is none."""
-        line = self.rfile.readline(self._left)
-        self._left -= len(line)
+        line = b""
+        while self._left and not line.endswith(b"\n") and (there := len(self._peek())):
+            line += (part := self.rfile.readline(min(there, self._left)))  # of what is there: it does not wait
+            self._left -= len(part)
         if not line:
             if not self._left:
                 raise Malformed("the headers of the request are too long")
@@ -164,6 +181,11 @@ class Connection(socketserver.StreamRequestHandler):
         if not line.endswith(b"\n") or "\r" in text or "\0" in text:
             raise Malformed("a line of the request is cut off, too long or malformed")
         return text
+
+    def _peek(self) -> bytes:
+        """What has come and is not read, or comes next; TimeoutError past the time that headers take."""
+        self.connection.settimeout(max(self._end - time.monotonic(), _LEAST_WAIT))
+        return self.rfile.peek(1)
 
 
 class Threads(socketserver.ThreadingTCPServer):
