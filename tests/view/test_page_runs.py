@@ -339,6 +339,16 @@ def test_two_tabs_do_not_disturb_each_other(complaining_page: Any) -> None:
         assert size in page.inner_text("#panel .flowed")
 
 
+def test_a_page_whose_server_has_ended_says_so(complaining_page: Any) -> None:
+    model = parsed("y = Neg (x)")
+    answers = Answers(model, "model.onnx")
+    with Server(lambda: answers) as server:
+        page = complaining_page(model, server.url)
+    page.click("#run")
+    page.wait_for_selector("#panel .state .bad")
+    assert "'ingot view' has ended; start it again" in page.inner_text("#panel .state")
+
+
 def test_a_run_that_fails_says_why(complaining_page: Any) -> None:
     page = complaining_page(parsed("y = MatMul (x, x)", inputs="float[n, 8] x"))
     page.click("#run")

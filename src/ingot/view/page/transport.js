@@ -28,7 +28,7 @@ export async function get(path) {
     if (path in embedded) return embedded[path];
     throw new Error("a saved page does not have this; open the model with 'ingot view'");
   }
-  return answer(await fetch(`data/${path}`));
+  return asked(path, {});
 }
 
 /**
@@ -40,7 +40,7 @@ export async function get(path) {
 export async function post(path, body) {
   if (embedded) throw new Error("a saved page cannot run the model; open it with 'ingot view'");
   const isBytes = body instanceof ArrayBuffer;
-  return answer(await fetch(`data/${path}`, { method: "POST", body: isBytes ? body : JSON.stringify(body) }));
+  return asked(path, { method: "POST", body: isBytes ? body : JSON.stringify(body) });
 }
 
 /**
@@ -51,9 +51,20 @@ export function address(path) {
   return embedded ? null : `data/file/${path}`;
 }
 
-/** @param {Response} response */
-async function answer(response) {
-  const content = await response.json();
+/**
+ * @param {string} path
+ * @param {RequestInit} options
+ */
+async function asked(path, options) {
+  /** @type {Response} */
+  let response;
+  try {
+    response = await fetch(`data/${path}`, options);
+  } catch {
+    throw new Error("there is no answer: 'ingot view' has ended; start it again");
+  }
+  const isJson = (response.headers.get("Content-Type") || "").startsWith("application/json");
+  const content = isJson ? await response.json() : { error: (await response.text()).trim() };
   if (!response.ok) throw new Error(content.error || response.statusText);
   return content;
 }
