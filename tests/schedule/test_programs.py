@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import cProfile
+
 import numpy as np
 import pytest
 
 from fuse.programs import N, parameter, weights
+from ingot.fuse.fuse import fuse
 from ingot.prim import apply, contract, pad, permute, reduce_, scan, unsqueeze, window
+from ingot.schedule.fusion_limits import fusion_limits
+from ingot.schedule.merge_reductions import merge_reductions
 from lower.machine import runs
-from schedule.scheduled_programs import schedules_to, texts_of
+from schedule.scheduled_programs import V3, schedules_to, texts_of
 
 
 def test_the_contiguous_axis_runs_in_vectors_and_the_others_are_shared_by_threads() -> None:
@@ -153,6 +158,20 @@ def test_reductions_of_other_elements_or_of_each_other_are_kernels_of_their_own(
     assert texts_of(reduce_("maximum", x, (1,)), reduce_("add", x, (0,))).count("kernel") == 2
     most = reduce_("maximum", x, (1,))
     assert texts_of(most, reduce_("add", x - most, (1,))).count("kernel") == 2
+
+
+def calls_to_merge(count: int) -> int:
+    """The functions that are called to look for reductions to merge among so many that have nothing in common."""
+    sums = [reduce_("add", parameter(f"x{n}", 40, 9), (1,)) for n in range(count)]
+    steps = fuse(sums, fusion_limits(V3)).steps
+    profile = cProfile.Profile()
+    merged = profile.runcall(merge_reductions, steps)
+    assert len(merged.steps) == count
+    return sum(entry.callcount for entry in profile.getstats())
+
+
+def test_unrelated_reductions_are_looked_at_once() -> None:
+    assert calls_to_merge(80) < 2.2 * calls_to_merge(40)
 
 
 @pytest.mark.parametrize("shape", [(3, 40000), (1, 100003), (5, 7, 9)])

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ingot.dataclass import dataclass
-from ingot.dims import Dim
 from ingot.loops.ir import (
     BranchStep,
     Index,
@@ -46,6 +45,10 @@ def merge_reductions(steps: Sequence[Step]) -> MergedReductions:
 
 
 def _merged(steps: Sequence[Step], origins: dict[Kernel, tuple[Kernel, ...]]) -> Iterator[Step]:
+    reductions = {
+        step: nest for step in steps if isinstance(step, Kernel) and (nest := _reduction_of(step)) is not None
+    }
+    last = {_alike(reductions[step]): place for place, step in enumerate(steps) if step in reductions}
     absorbed: set[Step] = set()
     for place, step in enumerate(steps):
         if step in absorbed:
@@ -56,24 +59,39 @@ def _merged(steps: Sequence[Step], origins: dict[Kernel, tuple[Kernel, ...]]) ->
             case BranchStep():
                 then, otherwise = (tuple(_merged(arm, origins)) for arm in (step.then, step.otherwise))
                 yield replace(step, then=then, otherwise=otherwise)
-            case Kernel() if (first := _reduction_of(step)) is not None:
+            case Kernel() if step in reductions:
+                nest = reductions[step]
                 together = [step]
-                skipped: list[Kernel] = []
-                for other in steps[place + 1 :]:
+                before = _Accesses(step)
+                for other in steps[place + 1 : last[_alike(nest)] + 1]:
                     if not isinstance(other, Kernel) or len(together) == _MOST:
                         break
                     both = None
-                    if other not in absorbed and not _conflicts(other, [*together, *skipped]):
-                        both = _both(first, other, len(together))
-                    if both is None:
-                        skipped.append(other)
-                    else:
-                        first = both
+                    if other in reductions and other not in absorbed and not before.conflict(other):
+                        both = _both(nest, reductions[other], len(together))
+                    before.add(other)
+                    if both is not None:
+                        nest = both
                         together.append(other)
-                yield step if len(together) == 1 else _kernel(first, together, origins)
+                yield step if len(together) == 1 else _kernel(nest, together, origins)
                 absorbed.update(together)
             case _:
                 yield step
+
+
+class _Accesses:
+    """What kernels write, and what they use at all."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._written, self._used = set(kernel.writes), set(kernel.buffers)
+
+    def add(self, kernel: Kernel) -> None:
+        self._written.update(kernel.writes)
+        self._used.update(kernel.buffers)
+
+    def conflict(self, kernel: Kernel) -> bool:
+        """Whether a kernel cannot run before these: they write what it reads, or use what it writes."""
+        return not (self._written.isdisjoint(kernel.reads) and self._used.isdisjoint(kernel.writes))
 
 
 def _kernel(nest: Nest, together: Sequence[Kernel], origins: dict[Kernel, tuple[Kernel, ...]]) -> Kernel:
@@ -94,19 +112,9 @@ def _reduction_of(kernel: Kernel) -> Nest | None:
     return None
 
 
-def _conflicts(kernel: Kernel, before: Sequence[Kernel]) -> bool:
-    """Whether a kernel cannot run before others: they write what it reads, or use what it writes."""
-    return any(
-        any(buffer in other.writes for buffer in kernel.reads)
-        or any(buffer in other.buffers for buffer in kernel.writes)
-        for other in before
-    )
-
-
-def _both(nest: Nest, kernel: Kernel, number: int) -> Nest | None:
-    """A nest with the reduction of another kernel; None unless it has the same loops, and reads the same elements."""
-    other = _reduction_of(kernel)
-    if other is None or _extents(nest) != _extents(other):
+def _both(nest: Nest, other: Nest, number: int) -> Nest | None:
+    """A nest with the reduction of another one; None unless it has the same loops, and reads the same elements."""
+    if _alike(nest) != _alike(other):
         return None
     (first, last), (inner, end) = nest.stages, other.stages
     names = dict(zip((*other.rows, *inner.inner), (*nest.rows, *first.inner), strict=True))
@@ -131,15 +139,19 @@ def _both(nest: Nest, kernel: Kernel, number: int) -> Nest | None:
     return Nest(nest.rows, (reduced, Stage((), (), (*last.body, *map(renamed, end.body)))))
 
 
-def _extents(nest: Nest) -> tuple[list[Dim], list[Dim]]:
-    return [row.extent for row in nest.rows], [var.extent for var in nest.stages[0].inner]
+def _alike(nest: Nest) -> tuple[object, ...]:
+    """What reductions have in common that can be merged: the extents of their loops, and the buffers that they read."""
+    first = nest.stages[0]
+    buffers = frozenset(load.buffer for load in _loads(first))
+    return tuple(row.extent for row in nest.rows), tuple(var.extent for var in first.inner), buffers
 
 
 def _places(stage: Stage) -> set[object]:
     """What a stage loads in every step, and where."""
+    return {(load.buffer, frozenset(load.index.terms), load.index.offset, len(load.where)) for load in _loads(stage)}
+
+
+def _loads(stage: Stage) -> list[Load]:
+    """The loads that differ from step to step of a stage."""
     loads = [part for part in parts(list(values(stage.body))) if isinstance(part, Load)]
-    return {
-        (load.buffer, frozenset(load.index.terms), load.index.offset, len(load.where))
-        for load in loads
-        if any(load.index.factor(var) != 0 for var in stage.inner)
-    }
+    return [load for load in loads if any(load.index.factor(var) != 0 for var in stage.inner)]
