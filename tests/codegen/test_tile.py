@@ -54,8 +54,19 @@ def test_a_panel_has_the_columns_of_some_units_of_every_group(size: int) -> None
 
 
 def test_a_vector_of_columns_that_is_left_has_a_tile_of_its_own_where_columns_are_packed_in_a_run() -> None:
-    assert tile_of(DType.FLOAT32, 64, 112, AT_ONCE, narrows=True).columns == 48
-    assert tile_of(DType.FLOAT32, 64, 112, AT_ONCE).columns != 48
+    tile = tile_of(DType.FLOAT32, 64, 112, AT_ONCE, narrows=True)
+    assert 112 % tile.columns == tile.lanes
+    assert 112 % tile_of(DType.FLOAT32, 64, 112, AT_ONCE).columns != tile.lanes
+
+
+def test_a_tile_of_one_vector_has_rows_enough_to_sum_while_others_wait() -> None:
+    """Of 6 x 4, what is left would be 6 x 1: six sums, of which each waits for the one before."""
+    assert tile_of(DType.FLOAT32, 12, 16, AT_ONCE, narrows=True).rows == 12
+
+
+def test_rows_that_fit_a_tile_have_one_where_columns_are_packed_otherwise() -> None:
+    assert tile_of(DType.FLOAT32, 12, 56, AT_ONCE, narrows=True, reads_once=True) == Tile(12, 2, 16)
+    assert tile_of(DType.FLOAT32, 12, 56, AT_ONCE, narrows=True) == Tile(6, 4, 16)
 
 
 def test_rows_that_are_left_count_as_the_smaller_tile_that_takes_them() -> None:

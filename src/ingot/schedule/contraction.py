@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ingot.dtypes import DType
-from ingot.loops.ir import LANES, Buffer, ByteDot, Contraction, Index, Load, extent
+from ingot.loops.ir import LANES, Buffer, ByteDot, Contraction, Index, Load, Tile, extent
 from ingot.loops.join_axes import join_axes
 from ingot.loops.rewrite import joins
 from ingot.schedule.byte_dot import byte_dot, code_dot
@@ -33,14 +33,15 @@ def schedule_contraction(product: Contraction, name: str, target: Target) -> Con
         zeros = Buffer(f"{name}_zeros", product.lhs.dtype, inner.extent * product.lhs.index.factor(inner))
     dot = byte_dot(product, target) or pair_dot(product, target)
     narrows = not product.packed and dot is None and product.groups == 1
-    tile = tile_of(product.dtype, extent(product.m), extent(product.n), target, product.groups, narrows)
+    slides = not product.packed and _slides(product, target)
+    tile = tile_of(product.dtype, extent(product.m), extent(product.n), target, product.groups, narrows, slides)
     tile = replace(tile, dot=dot)
     product = replace(product, zeros=zeros, tile=tile, in_line=_is_in_line(product))
     if isinstance(dot, ByteDot):  # a left operand of zeros that is flipped is none of zeros
         product = replace(product, from_zeros=False)
     if product.packed:
         return product
-    if _slides(product, target):
+    if slides and _is_read_in_place(product, tile):
         return replace(product, in_place=True)
     elements = product.depth * THREADS * panel_width(product.dtype, target)
     return replace(product, scratch=(Buffer(f"{name}_panel", product.dtype, elements),))
@@ -53,19 +54,21 @@ def _is_in_line(product: Contraction) -> bool:
 
 
 def _slides(product: Contraction, target: Target) -> bool:
-    """Whether few rows of neighbouring columns are read, some of them several times: windows that slide over images."""
-    rhs, lines = product.rhs, extent(product.k[:-1])
+    """Whether columns are neighbours, of lines that are read several times: windows that slide over images."""
+    rhs = product.rhs
     if not target.masks or product.groups > 1 or rhs.dtype is not product.dtype or rhs.where or len(product.k) < 2:
         return False
     if product.dtype not in (DType.FLOAT32, DType.FLOAT64) or product.lhs.dtype is not product.dtype:
         return False
-    assert product.tile is not None
-    apart, rows = rhs.index.factor(product.n[0]), extent(product.m)
-    if apart not in LANES:
-        return False
-    if isinstance(rows, int) and rows <= product.tile.rows:  # a panel would be read once
+    return rhs.index.factor(product.n[0]) in LANES
+
+
+def _is_read_in_place(product: Contraction, tile: Tile) -> bool:
+    """Whether columns are not packed: those that a tile of all rows reads once, or of few lines."""
+    rows, lines = extent(product.m), extent(product.k[:-1])
+    if isinstance(rows, int) and rows <= tile.rows:
         return True
-    return apart == 1 and isinstance(lines, int) and lines <= _MOST_LINES
+    return product.rhs.index.factor(product.n[0]) == 1 and isinstance(lines, int) and lines <= _MOST_LINES
 
 
 def _schedule_codes(product: Contraction, name: str, target: Target) -> Contraction:

@@ -13,6 +13,12 @@ _SMALLER = (4, 2, 1)
 _HALF = 1.02
 """How much longer sums take in halves of registers, which twice as many instructions are for."""
 
+_LATENCY = 4
+"""Cycles from one sum to the next one in the same register."""
+
+_PACK = 1.0
+"""Cycles to pack a vector of columns."""
+
 
 def heights(tile: Tile) -> tuple[int, ...]:
     """The rows of a tile and of the smaller ones for what is left of the rows, the largest first."""
@@ -24,7 +30,13 @@ MOST_GROUPS = 4
 
 
 def tile_of(
-    dtype: DType, rows: Dim | None, columns: Dim, target: Target, groups: int = 1, narrows: bool = False
+    dtype: DType,
+    rows: Dim | None,
+    columns: Dim,
+    target: Target,
+    groups: int = 1,
+    narrows: bool = False,
+    reads_once: bool = False,
 ) -> Tile:
     """The tile for a product of so many rows and columns, the latter in each of `groups`.
 
@@ -32,7 +44,8 @@ def tile_of(
     rows, narrow ones of many rows less of the columns. Few columns leave out what a wider tile would compute in vain,
     and half of a register does where that takes half the time. `rows` is None for a product of transformed tiles, of
     which any rest has its own and whose transforms take whole registers. Each group has as many vectors. With
-    `narrows`, one vector of columns that is left has a tile of one vector.
+    `narrows`, one vector of columns that is left has a tile of one vector. With `reads_once`, columns are packed only
+    if there are more rows than the tile has.
     """
     whole = target.lanes(dtype.numpy.itemsize)
     shapes = [(whole, vectors) for vectors in (4, 3, 2, 1) if vectors % groups == 0]
@@ -47,15 +60,15 @@ def tile_of(
         if isinstance(rows, int):
             height = min(height, max(rows, 1))
         tile = Tile(height, vectors, lanes)
-        work = float(height * vectors)
-        loads = height + vectors
-        cost = max(work / 2, loads / 2) / work
+        cost = _cycles(height, vectors)
         if isinstance(columns, int):
             own = tile.columns // groups
-            summed = -(-columns // own) * own
             if narrows and 0 < columns % own <= lanes:
-                summed += lanes - own
-            cost *= summed / max(columns, 1)
+                cost = (columns // own * own * cost + lanes * _cycles(height, 1)) / columns
+            else:
+                cost *= -(-columns // own) * own / max(columns, 1)
+        if reads_once and isinstance(rows, int) and rows > height:
+            cost += _PACK / rows
         if isinstance(rows, int):
             cost *= _summed_rows(rows, tile) / max(rows, 1)
         if lanes < whole:
@@ -65,6 +78,12 @@ def tile_of(
             best = (cost, tile)
     assert best is not None
     return best[1]
+
+
+def _cycles(height: int, vectors: int) -> float:
+    """Cycles for each vector of sums, a tile having so many: two are added, and two vectors loaded, in one cycle."""
+    sums = height * vectors
+    return max(sums / 2, (height + vectors) / 2, _LATENCY) / sums
 
 
 def _summed_rows(rows: int, tile: Tile) -> int:
