@@ -10,6 +10,7 @@ from ingot import Model, Tensor, Value
 from ingot.view.answering import NotThere
 from ingot.view.answers import Answers
 from ingot.view.arrays import described, extent, picture
+from ingot.view.boxes import number_text
 from ingot.view.colours import in_colour
 from view.samples import layers, parsed
 
@@ -210,8 +211,15 @@ def test_a_function_that_calls_itself_is_opened_once() -> None:
 
 def test_arithmetic_and_memory_follow_from_shapes() -> None:
     rows = dict(Answers(classifier(), "classifier").get("amounts"))
-    assert rows == {"arithmetic": "32 operations, for n = 1", "values take": "40B at once, for n = 1"}
+    assert rows == {"arithmetic": "32 operations, for n = 1", "values take": "40 B at once, for n = 1"}
     assert Answers(parsed("y = local.Unknown (x)"), "unknown").get("amounts") == []
+
+
+def test_amounts_have_a_space_before_their_unit() -> None:
+    texts = [number_text(count, "B") for count in (0, 480, 1500, 999_600, 25_600_000, 3_200_000_000_000)]
+    assert texts == ["0 B", "480 B", "1.5 kB", "1.0 MB", "25.6 MB", "3200 GB"]
+    assert [number_text(count) for count in (0, 812, 1500)] == ["0", "812", "1.5 k"]
+    assert ("weights take", "64 B") in Answers(classifier(), "classifier").get("model")["summary"]["facts"]
 
 
 def test_filters_of_three_channels_are_pictures_in_colour() -> None:

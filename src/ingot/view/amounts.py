@@ -24,7 +24,7 @@ def amounts(model: Model, types: Mapping[Value, Type]) -> list[tuple[str, str]]:
     shapes = {value: shape for value, type_ in types.items() if (shape := _shape(type_)) is not None}
     count, peak = _operations(model, shapes), peak_bytes(model.graph, types, shapes)
     rows = [("arithmetic", f"{number_text(count)} operations{assumed}")] if count else []
-    return rows if peak is None else [*rows, ("values take", f"{number_text(peak)}B at once{assumed}")]
+    return rows if peak is None else [*rows, ("values take", f"{number_text(peak, 'B')} at once{assumed}")]
 
 
 def peak_bytes(graph: Graph, types: Mapping[Value, Type], shapes: Mapping[Value, Sizes]) -> int | None:

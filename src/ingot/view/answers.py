@@ -185,7 +185,7 @@ class Answers:
         facts = [
             ("nodes", f"{len(nodes):,}"),
             ("weights", f"{weights:,}"),
-            ("weights take", f"{number_text(_weight_bytes(model))}B"),
+            ("weights take", number_text(_weight_bytes(model), "B")),
             ("operator sets", ", ".join(f"{spelled_out(domain)} {v}" for domain, v in model.opset_imports.items())),
             ("format", f"IR version {model.ir_version}"),
             ("written by", producer),

@@ -92,14 +92,15 @@ def type_text(type_: Type | None) -> str:
     return "" if type_ is None else _short(str(type_), 60)
 
 
-def number_text(count: int) -> str:
-    """`812`, `1.5 k`, `25.6 M`, `1.2 G`."""
+def number_text(count: int, unit: str = "") -> str:
+    """`812`, `1.5 k`, `25.6 M`, `1.2 G`; with a unit `812 B`, `1.5 kB`."""
     amount = float(count)
-    for unit in ("", " k", " M", " G"):
-        if amount < 999.5 or unit == " G":
-            return f"{amount:.0f}{unit}" if unit == "" or amount >= 99.5 else f"{amount:.1f}{unit}"
+    for prefix in ("", "k", "M", "G"):
+        if amount < 999.5 or prefix == "G":
+            digits = 0 if prefix == "" or amount >= 99.5 else 1
+            return f"{amount:.{digits}f} {prefix}{unit}".rstrip()
         amount /= 1000
-    return str(count)
+    raise AssertionError
 
 
 def text_width(text: str) -> float:
