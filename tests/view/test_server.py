@@ -10,7 +10,7 @@ import struct
 import subprocess
 import time
 from collections.abc import Iterator
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import pytest
 
@@ -292,6 +292,76 @@ def test_unknown_data_is_reported_in_words(server: Server) -> None:
     status, _, content = request(server, below(server, "data/level/999"))
     assert status == 404
     assert "level/999" in json.loads(content)["error"]
+
+
+def posted(server: Server, path: str, body: bytes = b"{}") -> tuple[int, str]:
+    """The status and the error of a request of the page that computes something."""
+    origin = f"http://127.0.0.1:{server.port}"
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+    try:
+        connection.request("POST", below(server, f"data/{path}"), body, {"Origin": origin})
+        response = connection.getresponse()
+        return response.status, json.loads(response.read()).get("error", "")
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize("name", ["é" * 127 + "ab", "a" * 256, "模" * 86])
+def test_a_dropped_file_whose_name_no_file_system_takes_is_refused_in_words(server: Server, name: str) -> None:
+    status, error = posted(server, f"open/long/{quote(name)}", b"x")
+    assert status == 422
+    assert "at most 255 bytes" in error
+    assert "rename it" in error
+
+
+@pytest.mark.parametrize("name", ["é" * 127 + "a", "a" * 255])
+def test_a_dropped_file_may_have_a_name_of_255_bytes(server: Server, name: str) -> None:
+    assert posted(server, f"open/fits/{quote(name)}", b"x") == (200, "")
+
+
+def test_a_dropped_file_that_is_no_model_is_not_the_server_s_fault(server: Server) -> None:
+    assert posted(server, "open/text/notes.onnx", b"these are notes") == (200, "")
+    status, error = posted(server, "open/text")
+    assert status == 422
+    assert error
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("run/t", b'{"seed": "x"}', 422),
+        ("run/t", b'{"seed": -1}', 422),
+        ("run/t", b'{"shapes": {"x": "0, banana"}}', 422),
+        ("run/t", b'{"changes": [1]}', 404),
+        ("run/t", b'{"changes": {"0": 3}}', 404),
+        ("run/t", b'{"changes": {"0": {"kind": "scale", "amount": "much"}}}', 422),
+        ("run/t", b'{"changes": {"0": {"kind": "scale", "amount": NaN}}}', 422),
+        ("run/t", b'{"changes": {"0": {"kind": "element", "at": "first"}}}', 422),
+        ("profile/t", b'{"seconds": "long"}', 422),
+        ("profile/t", b'{"precision": "float13"}', 422),
+        ("profile/t", b'{"threads": 0.5}', 422),
+        ("compare/t", b'{"run": 7, "with": "cpu"}', 422),
+        ("feed/t/0/0/notes.txt", b"these are notes", 422),
+        ("feed/t/0/0/" + "x" * 300, b"these are notes", 422),
+        ("feed/t/0/0/x." + "x" * 300, b"these are notes", 422),
+        ("feed/t/0/0/a/b", b"these are notes", 422),
+        ("feed/t/0/0/%00", b"these are notes", 422),
+        ("feed/t/0/0/x.npy", b"no array", 422),
+        ("feed/t/0/0/x.png", b"no image", 422),
+        ("feed/t/0/0/x.wav", b"no sound", 422),
+        ("feed/t/0/0/x.json", b"{", 422),
+        ("feed/t/0/0/x.npz", b"PK", 422),
+        ("tokeniser/t", b"{", 422),
+        ("tokeniser/t", b"\xff\xfe", 422),
+        ("labels/t", b"{", 422),
+        ("text/t", b'{"text": "hello"}', 422),
+    ],
+)
+def test_what_a_user_gets_wrong_is_answered_in_words(server: Server, path: str, body: bytes, status: int) -> None:
+    answered, error = posted(server, path, body)
+    assert answered == status, error
+    assert error
+    assert not re.match(r"[A-Z]\w*(Error|Exception):", error)
 
 
 def test_the_server_listens_on_the_loopback_address_alone(server: Server) -> None:

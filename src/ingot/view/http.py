@@ -42,6 +42,7 @@ _WORDS = {
     403: "Forbidden",
     404: "Not Found",
     413: "Content Too Large",
+    422: "Unprocessable Content",
     500: "Internal Server Error",
 }
 PLAIN = "text/plain; charset=utf-8"

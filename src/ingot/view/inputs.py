@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Mapping
 from dataclasses import field
@@ -20,6 +21,9 @@ from ingot.tools.bench.inputs import inputs
 
 if TYPE_CHECKING:
     from ingot.feeds.tokeniser.tokeniser import Tokeniser
+
+_LONGEST_SUFFIX = 16
+"""Letters of what tells the kind of a file that is uploaded."""
 
 ChangeKind = Literal["scale", "noise", "element"]
 
@@ -56,7 +60,8 @@ class Inputs:
             self.notes.pop(index, None)
             return "random"
         with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder, f"file{Path(name).suffix or '.' + name}")
+            kind = re.sub(r"\W", "", (Path(name).suffix or name).rpartition("/")[2])[:_LONGEST_SUFFIX]
+            path = Path(folder, f"file.{kind}")
             path.write_bytes(content)
             try:
                 array = read_feed(value, path, rate)

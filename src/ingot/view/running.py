@@ -6,6 +6,7 @@ import io
 import json
 import math
 import re
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -179,7 +180,7 @@ class Running:
         feeds, _ = runs.inputs.feeds(_number(options, "seed"), _shapes(options), {})
         precision = options.get("precision") or None
         threads = _optional_number(options, "threads")
-        seconds = min(30.0, max(0.0, float(options.get("seconds", 1.0))))
+        seconds = min(30.0, max(0.0, _amount(options, "seconds", 1.0)))
         measured = runs.works.do(
             "profile",
             lambda cancel: profile(
@@ -277,12 +278,15 @@ class Running:
 
     def _changes(self, options: Mapping[str, Json]) -> dict[int, Change]:
         changes: dict[int, Change] = {}
-        for index, each in (options.get("changes") or {}).items():
+        wanted = options.get("changes") or {}
+        if not isinstance(wanted, dict) or not all(isinstance(each, dict) for each in wanted.values()):
+            raise NotThere("changes of inputs are an object of objects")
+        for index, each in wanted.items():
             if not str(index).isdecimal() or int(index) >= len(self._answers.model.inputs):
                 raise NotThere(f"there is no input {index}")
             if each.get("kind") not in _CHANGES:
                 raise NotThere(f"an input is changed by {', '.join(_CHANGES)}")
-            changes[int(index)] = Change(each["kind"], float(each.get("amount", 0)), int(each.get("at", 0)))
+            changes[int(index)] = Change(each["kind"], _amount(each, "amount", 0.0), _number(each, "at"))
         return changes
 
 
@@ -314,6 +318,13 @@ def _number(options: Mapping[str, Json], name: str) -> int:
     if not isinstance(number, int) or not 0 <= number < 1 << 63:
         raise InputError(f"'{name}' is a number from 0 on")
     return number
+
+
+def _amount(options: Mapping[str, Json], name: str, default: float) -> float:
+    amount = options.get(name, default)
+    if not isinstance(amount, int | float) or not abs(amount) <= sys.float_info.max:
+        raise InputError(f"'{name}' is a finite number")
+    return float(amount)
 
 
 def _optional_number(options: Mapping[str, Json], name: str) -> int | None:

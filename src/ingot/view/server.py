@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 from urllib.parse import unquote
 
-from ingot.errors import IngotError
+from ingot.errors import CompileError, IngotError, ProviderError
 from ingot.view.answering import Answering, NotThere
 from ingot.view.bundled import whole_page
 from ingot.view.http import PLAIN, Connection, Malformed, Request, Threads, TooLarge
@@ -159,13 +159,17 @@ class _Page(Connection):
         self._reply(lambda: answer(self.server.owner.shelf.answers(self.number)))
 
     def _reply(self, reply: Callable[[], _Reply]) -> None:
-        """Send what a function returns; an error becomes a message that the page shows."""
+        """Send what a function returns; an error becomes a message that the page shows.
+
+        404 is for what is not there, 422 for what the user or the model has wrong, 500 for defects of ingot.
+        """
         try:
             kind, content, headers = reply()
         except NotThere as error:
-            self._send(404, _JSON, _encoded({"error": error.message}))
+            self._send(404, _JSON, _encoded({"error": str(error)}))
         except IngotError as error:
-            self._send(500, _JSON, _encoded({"error": str(error)}))
+            is_ours = isinstance(error, CompileError | ProviderError)
+            self._send(500 if is_ours else 422, _JSON, _encoded({"error": str(error)}))
         except Exception as error:  # whatever a broken model does to us, the page says it
             self._send(500, _JSON, _encoded({"error": f"{type(error).__name__}: {error}"}))
         else:

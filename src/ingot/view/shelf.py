@@ -19,7 +19,8 @@ _MOST_BYTES = 4 << 30
 """Bytes of the files of one model that is dropped."""
 
 _BATCH = re.compile(r"[A-Za-z0-9-]{1,80}")
-_LONGEST = 200
+_LONGEST = 255
+"""Bytes of the name of a file, as most file systems have it."""
 
 
 class Batch:
@@ -34,8 +35,12 @@ class Batch:
 
     def add(self, name: str, content: bytes) -> None:
         """Put a file into the folder; InputError if its name is none, or there are too many bytes."""
-        if name in ("", ".", "..") or len(name) > _LONGEST or any(char in name for char in "/\\\0:") or name[0] == ".":
-            raise InputError("a file that is dropped has a plain name")
+        if not name or name[0] == "." or any(char in name for char in "/\\\0:"):
+            raise InputError(
+                "a file that is dropped has a plain name", hint="rename it: no slash, no colon, no dot in front"
+            )
+        if len(name.encode("utf-8", "surrogatepass")) > _LONGEST:
+            raise InputError(f"the name of a dropped file takes at most {_LONGEST} bytes", hint="rename it")
         self.size += len(content)
         if self.size > _MOST_BYTES:
             raise InputError("the files of a dropped model take at most 4 GB", hint="'ingot view' opens larger ones")
