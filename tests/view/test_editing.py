@@ -248,6 +248,12 @@ def test_a_file_that_is_there_is_not_written_over(document: Document, tmp_path: 
     assert "is there already" in refusal(document, "save", {"path": str(tmp_path / "model.onnx")})
 
 
+@pytest.mark.parametrize("path", ["nowhere/model.onnx", "~nobody-of-this-name/model.onnx", "a\0b", "x" * 300])
+def test_a_file_that_cannot_be_written_is_refused_in_words(document: Document, tmp_path: Path, path: str) -> None:
+    wanted = path if path.startswith("~") else str(tmp_path / path)
+    assert refusal(document, "save", {"path": wanted}).startswith("cannot write '")
+
+
 def test_a_node_that_others_need_more_of_is_not_taken_out() -> None:
     model = parsed("a, b = Split <num_outputs = 2> (x) y = Add (a, b)")
     with pytest.raises(CheckError, match="output 'b' is read"):

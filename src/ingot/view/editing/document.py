@@ -191,12 +191,16 @@ class Document:
             raise NotThere(f"nothing is found under '{asked[0]}'") from None
 
     def _save(self, request: Json) -> Json:
-        """Write the model to a path that nothing is at yet."""
+        """Write the model to a path that nothing is at yet; InputError where it cannot be written."""
         text = str(request.get("path") or "").strip() if isinstance(request, dict) else ""
         if not text:
             raise InputError("name the file to write")
-        path = Path(text).expanduser()
-        if path.exists():
-            raise InputError(f"'{path}' is there already", hint="give the new file another name")
-        save(self.answers.model, path)
-        return {"path": str(path.resolve()), "bytes": path.stat().st_size}
+        try:
+            path = Path(text).expanduser()
+            if path.exists():
+                raise InputError(f"'{path}' is there already", hint="give the new file another name")
+            save(self.answers.model, path)
+            return {"path": str(path.resolve()), "bytes": path.stat().st_size}
+        except (OSError, RuntimeError, ValueError) as error:  # no such folder, no such user, no such name
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            raise InputError(f"cannot write '{text[:200]}': {reason}") from None
