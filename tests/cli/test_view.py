@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 import urllib.request
+import webbrowser
 from pathlib import Path
 
 import numpy as np
@@ -70,5 +71,19 @@ def test_without_a_browser_the_address_is_to_be_opened_by_hand(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("webbrowser.open", lambda _: False)
+    show_in_browser("http://127.0.0.1:1/")
+    assert "no browser was found" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError("no closing quotation"), OSError("cannot start"), webbrowser.Error("none")]
+)
+def test_a_browser_that_cannot_be_started_is_none(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(_: str) -> bool:
+        raise error
+
+    monkeypatch.setattr("webbrowser.open", fail)
     show_in_browser("http://127.0.0.1:1/")
     assert "no browser was found" in capsys.readouterr().err

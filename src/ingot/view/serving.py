@@ -53,5 +53,9 @@ def show_in_browser(url: str) -> None:
     """Open an address in the browser of the user, or say on stderr that there is none."""
     import webbrowser  # not free to import
 
-    if not webbrowser.open(url):
+    try:
+        is_shown = webbrowser.open(url)
+    except Exception:  # BROWSER names no command, or its program cannot be started; the page is served all the same
+        is_shown = False
+    if not is_shown:
         sys.stderr.write("no browser was found: open the address in one yourself\n")
