@@ -60,6 +60,12 @@ def test_a_model_of_another_framework_is_converted(run: Run) -> None:
     assert "TreeEnsemble" in Path("page.html").read_text("utf-8")
 
 
+def test_a_page_that_cannot_be_written_is_named_as_it_was_asked_for(run: Run, model_file: Path) -> None:
+    result = run("view", model_file.name, "--save", "nowhere/page.html")
+    assert result.exit_code == 1
+    assert f"no such file or directory: '{Path('nowhere', 'page.html')}'" in result.stderr
+
+
 def test_a_pickle_is_not_opened(run: Run) -> None:
     Path("model.pkl").write_bytes(b"\x80\x04.")
     result = run("view", "model.pkl", "--save", "page.html")

@@ -133,8 +133,12 @@ def _temporary(path: Path) -> Path:
 
 
 def _write(path: Path, parts: Iterable[Part], like: Path, durable: bool, written: Callable[[int], None]) -> None:
-    """A new file with the permissions of the one it will replace, or the user's own."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+    """A new file with the permissions of the one it will replace, or the user's own; errors name that one."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+    except OSError as error:
+        error.filename = str(like)
+        raise
     with open(descriptor, "wb", buffering=1 << 20) as file:
         with contextlib.suppress(OSError):
             os.chmod(path, stat.S_IMODE(os.stat(like).st_mode))
