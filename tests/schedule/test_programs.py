@@ -9,11 +9,13 @@ import pytest
 
 from fuse.programs import N, parameter, weights
 from ingot.fuse.fuse import fuse
+from ingot.loops.ir import kernels_in
+from ingot.loops.show import show_kernel
 from ingot.prim import apply, contract, pad, permute, reduce_, scan, unsqueeze, window
 from ingot.schedule.fusion_limits import fusion_limits
 from ingot.schedule.merge_reductions import merge_reductions
 from lower.machine import runs
-from schedule.scheduled_programs import V3, schedules_to, texts_of
+from schedule.scheduled_programs import V3, V4, scheduled, schedules_to, texts_of
 
 
 def test_the_contiguous_axis_runs_in_vectors_and_the_others_are_shared_by_threads() -> None:
@@ -186,6 +188,27 @@ def test_merged_reductions_are_those_of_the_reference(shape: tuple[int, ...], th
             {"x": x},
             threads=threads,
         )
+
+
+@pytest.mark.parametrize(
+    ("channels", "filters", "length", "is_in_vectors"),
+    [
+        (8, 16, 56, True),  # one vector of filters: each product would load an element of the image
+        (8, 24, 56, True),  # two vectors of filters, half of the second in vain
+        (8, 24, 20, False),  # two vectors of a row, most of the second in vain
+        (8, 64, 20, False),
+        (8, 64, 64, True),  # nothing in vain, and the result keeps its order
+        (24, 64, 64, False),  # channels fill a vector
+    ],
+)
+def test_vectors_are_of_an_image_or_of_filters_by_what_is_computed_in_vain(
+    channels: int, filters: int, length: int, is_in_vectors: bool
+) -> None:
+    images = window(parameter("x", 1, channels, length + 2, length + 2), (2, 3), (3, 3), (1, 1), (1, 1))
+    windows = permute(images, (0, 2, 3, 4, 5, 1))
+    product = contract(windows, weights(3, 3, channels, filters), "nhwijc,ijco->nhwo")
+    kernels = kernels_in(scheduled([permute(product, (0, 3, 1, 2))], V4).steps)
+    assert any(f"m o<{filters}" in show_kernel(kernel) for kernel in kernels) == is_in_vectors
 
 
 def test_rows_that_meet_all_others_are_turned_once_and_reduced_in_tiles() -> None:

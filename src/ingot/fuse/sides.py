@@ -22,8 +22,14 @@ from ingot.prim.tensor import Contract, Map, Pad, Parameter, Permute, Reshape, T
 _TYPES = (DType.FLOAT32, DType.FLOAT64)
 """Types of which columns are packed as they are."""
 
-_TERMS = 2
-"""Terms of a window, for each filter, that are packed in the time in which a result changes the order of its axes."""
+_TURN = 0.6
+"""The time in which a result changes the order of its axes, in products of vectors."""
+
+_ALONE = 1.5
+"""How much longer products with a single vector of filters take, each of which loads an element of the image."""
+
+_UNKNOWN = 2.5
+"""The assumed length, in vectors, of rows of an image whose length is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +135,7 @@ def _left(
         ends_with_filters = contract in in_order and contract.labels[2][-1] in sides.rows
         return None if ends_with_filters else sides
     terms = [sizes[label] for label in sides.summed]
-    few = isinstance(terms[-1], int) and terms[-1] < limits.columns
-    if window is not None and not (few and _is_at_most(_count(terms), _TERMS * filters)):
+    if window is not None and not _is_image_in_vectors(terms, filters, length, limits.columns):
         return None
     return sides if _is_stored_as(contract, sides, uses, in_order) else None
 
@@ -155,8 +160,19 @@ def _turned(sides: Sides, order: tuple[int, ...] | None) -> Sides | None:
     )
 
 
-def _is_at_most(size: Dim, most: int) -> bool:
-    return isinstance(size, int) and size <= most
+def _is_image_in_vectors(terms: Sequence[Dim], filters: int, length: Dim, lanes: int) -> bool:
+    """Whether vectors of a row of an image, of few channels, take less time than vectors of filters.
+
+    The last vector of a row, or of the filters, is computed as a whole. Results whose last axis is that of the filters
+    change their order.
+    """
+    channels, count = terms[-1], _count(terms)
+    if not isinstance(count, int) or not isinstance(channels, int) or channels >= lanes:
+        return False
+    columns = length if isinstance(length, int) else int(_UNKNOWN * lanes)
+    image, others = -(-columns // lanes), -(-filters // lanes)
+    alone = _ALONE if others == 1 else 1
+    return count * filters * image <= count * others * columns * alone + _TURN * filters * columns
 
 
 def _count(sizes: Sequence[Dim]) -> Dim:
