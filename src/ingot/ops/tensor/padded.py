@@ -84,12 +84,13 @@ def _computed(
     added = [prim.apply("maximum", each, 0) for each in (before, after)]
     cut = [prim.apply("maximum", -each, 0) for each in (before, after)]
     left = prim.where(is_wrong, -1, holding([data.shape[axis] for axis in over]) - cut[0] - cut[1])
-    named = read(prim.concat([left, cut[0], *added], 0))
+    named = read(prim.concat([left, cut[0], added[0], left + added[0] + added[1]], 0))
     sizes: list[Dim] = list(data.shape)
     first: list[Dim] = [0] * rank
     low, high = list(first), list(first)
     for place, axis in enumerate(over):
-        sizes[axis], first[axis], low[axis], high[axis] = named[place :: len(over)]
+        sizes[axis], first[axis], low[axis], grown = named[place :: len(over)]
+        high[axis] = grown - low[axis] - sizes[axis]  # so that the result has one number for its size, not a sum
     return prim.slice_(data, first, sizes, in_range=True), low, high
 
 
@@ -104,8 +105,18 @@ def _filled(x: prim.Tensor, low: Sequence[Dim], high: Sequence[Dim], fill: prim.
         raise prim.Refused(f"a constant_value of {prim.count(fill.shape)} elements")
     if fill is None or isinstance(fill, Constant):
         return prim.pad(x, low, high, _zero(x.dtype) if fill is None else _number(fill))
+    value = prim.reshape(fill, ())
+    if not x.rank or low[-1] == high[-1] == 0 or not _is_long(x.shape[-1], low[-1] + x.shape[-1] + high[-1]):
+        return _chosen(x, low, high, value)
+    rows = _chosen(x, [*low[:-1], 0], [*high[:-1], 0], value)
+    before, after = (prim.expand(value, (*rows.shape[:-1], many)) for many in (low[-1], high[-1]))
+    return prim.concat([before, rows, after], x.rank - 1)
+
+
+def _chosen(x: prim.Tensor, low: Sequence[Dim], high: Sequence[Dim], fill: prim.Tensor) -> prim.Tensor:
+    """`x` where a place is inside of it, else `fill`."""
     grown = prim.pad(x, low, high)
-    inside = prim.full(True, grown.shape, DType.BOOL)
+    inside: prim.Tensor | None = None
     for axis, size in enumerate(x.shape):
         if grown.shape[axis] != size:
             at = prim.iota(grown.shape, axis)
@@ -113,8 +124,8 @@ def _filled(x: prim.Tensor, low: Sequence[Dim], high: Sequence[Dim], fill: prim.
                 prim.apply("less_equal", prim.size(low[axis]), at),
                 prim.apply("less", at, prim.size(low[axis] + size)),
             ):
-                inside = prim.apply("and", inside, here)
-    return prim.where(inside, grown, prim.reshape(fill, ()))
+                inside = here if inside is None else prim.apply("and", inside, here)
+    return grown if inside is None else prim.where(inside, grown, fill)
 
 
 def _zero(dtype: DType) -> float | int:
@@ -131,6 +142,11 @@ _LONG_ROW = 16
 """Elements of the last axis from which on those inside are copied by themselves, as whole vectors."""
 
 
+def _is_long(size: Dim, grown: Dim) -> bool:
+    """Whether the elements inside of a row are copied by themselves."""
+    return not isinstance(size, int) or (size >= _LONG_ROW and not (isinstance(grown, int) and grown > 2 * size))
+
+
 def _repeated(x: prim.Tensor, low: Sequence[Dim], high: Sequence[Dim], mode: str) -> prim.Tensor:
     """`x` with its own elements around it."""
     places: list[prim.Tensor | int] = list(range(x.rank))
@@ -142,7 +158,7 @@ def _repeated(x: prim.Tensor, low: Sequence[Dim], high: Sequence[Dim], mode: str
     if shape[-1] == size:
         return prim.gather(x, places, shape)
     last = _sources(low[-1], size, high[-1], mode)
-    if isinstance(size, int) and (size < _LONG_ROW or (isinstance(shape[-1], int) and shape[-1] > 2 * size)):
+    if not _is_long(size, shape[-1]):
         return prim.gather(x, [*places[:-1], last], shape)
     before, after = (
         prim.gather(x, [*places[:-1], _part(last, start, many)], (*outer, many))
