@@ -222,6 +222,9 @@ class ByteDot:
     flipped: bool
     rest: bool
     """Whether terms may be left over at the end of the innermost axis of `k`."""
+    units: int = 1
+    """The rows of a panel that an instruction multiplies at once: with more than one it is one of matrices, as those of
+    AMX. Panels then have a multiple of them, zeros in the last, and begin with no other row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +237,15 @@ class PairDot:
 
     rest: bool
     """Whether a term may be left over at the end of the innermost axis of `k`."""
+    units: int = 1
+    """The rows of a panel that an instruction multiplies at once, as in `ByteDot`."""
+
+
+MATRIX_ROWS = 16
+"""The rows of a matrix that one instruction multiplies, where there are any of matrices."""
+
+GATHERED_ROWS = 128
+"""Rows that are gathered at a time: a panel is read from memory once for all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +260,11 @@ class Tile:
     @property
     def columns(self) -> int:
         return self.vectors * self.lanes
+
+    @property
+    def of_matrices(self) -> bool:
+        """Whether instructions multiply matrices: many rows by many columns at once."""
+        return self.dot is not None and self.dot.units > 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,8 +367,24 @@ class Contraction:
         assert self.tile is not None
         if self.tile.dot is None:
             return extent(self.k)
-        starts = 1 if isinstance(self.tile.dot, ByteDot) else 0
-        return extent(self.k[:-1]) * -(-self.k[-1].extent // self.terms) + starts
+        if self.tile.of_matrices:
+            return -(-self.units // self.tile.dot.units) * self.tile.dot.units
+        return self.units + (1 if isinstance(self.tile.dot, ByteDot) else 0)
+
+    @property
+    def units(self) -> Dim:
+        """The rows of a panel that hold terms of `k`, once there is a tile."""
+        return extent(self.k[:-1]) * -(-self.k[-1].extent // self.terms)
+
+    @property
+    def gathers(self) -> bool:
+        """Whether rows of the left operand are copied to scratch memory, each in line, to be read as matrices."""
+        return self.tile is not None and self.tile.of_matrices and self.packed and bool(self.scratch)
+
+    @property
+    def gathered_line(self) -> Dim:
+        """The bytes from one gathered row to the next: an odd number of cache lines, so that they share no set."""
+        return -(-self.units * 4 // 128) * 128 + 64
 
     @property
     def unpacks(self) -> bool:

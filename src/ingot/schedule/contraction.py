@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ingot.dtypes import DType
-from ingot.loops.ir import LANES, Buffer, ByteDot, Contraction, Index, Load, Tile, extent
+from ingot.loops.ir import LANES, Buffer, ByteDot, Contraction, Index, Load, PairDot, Tile, extent
 from ingot.loops.join_axes import join_axes
 from ingot.loops.rewrite import joins
 from ingot.schedule.byte_dot import byte_dot, code_dot
+from ingot.schedule.matrix_units import gathered_rows, is_plain, matrix_tile
 from ingot.schedule.pair_dot import pair_dot
 from ingot.schedule.scratch import THREADS, panel_width
 from ingot.schedule.target import Target
@@ -31,12 +32,15 @@ def schedule_contraction(product: Contraction, name: str, target: Target) -> Con
     if product.lhs.where:
         inner = product.k[-1]
         zeros = Buffer(f"{name}_zeros", product.lhs.dtype, inner.extent * product.lhs.index.factor(inner))
+    product = replace(product, in_line=_is_in_line(product))
     dot = byte_dot(product, target) or pair_dot(product, target)
+    if dot is not None and dot.units > 1:
+        return _schedule_matrices(replace(product, zeros=zeros), name, dot, target)
     narrows = not product.packed and dot is None and product.groups == 1
     slides = not product.packed and _slides(product, target)
     tile = tile_of(product.dtype, extent(product.m), extent(product.n), target, product.groups, narrows, slides)
     tile = replace(tile, dot=dot)
-    product = replace(product, zeros=zeros, tile=tile, in_line=_is_in_line(product))
+    product = replace(product, zeros=zeros, tile=tile)
     if isinstance(dot, ByteDot):  # a left operand of zeros that is flipped is none of zeros
         product = replace(product, from_zeros=False)
     if product.packed:
@@ -45,6 +49,18 @@ def schedule_contraction(product: Contraction, name: str, target: Target) -> Con
         return replace(product, in_place=True)
     elements = product.depth * THREADS * panel_width(product.dtype, target)
     return replace(product, scratch=(Buffer(f"{name}_panel", product.dtype, elements),))
+
+
+def _schedule_matrices(product: Contraction, name: str, dot: ByteDot | PairDot, target: Target) -> Contraction:
+    """A contraction whose rows and columns are multiplied as matrices."""
+    tile = matrix_tile(extent(product.m), extent(product.n), product.groups, dot)
+    product = replace(product, tile=tile, from_zeros=False)
+    if not product.packed:
+        elements = product.depth * THREADS * panel_width(product.dtype, target)
+        return replace(product, scratch=(Buffer(f"{name}_panel", product.dtype, elements),))
+    if is_plain(product, product.terms):
+        return product
+    return replace(product, scratch=gathered_rows(product, name))
 
 
 def _is_in_line(product: Contraction) -> bool:

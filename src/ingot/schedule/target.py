@@ -39,6 +39,10 @@ class Dot(Enum):
     """Two by four times four by two bfloat16 into four float32."""
 
 
+MATRICES = (Dot.AMX_INT8, Dot.AMX_BF16)
+"""Instructions on registers of matrices, which Linux lets a process use that has asked for it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """A machine. `registers` are vector registers of `vector` bytes; cache sizes are in bytes, 0 where there is none.

@@ -10,6 +10,7 @@ from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.emitter import Frame, NestEmitter, unless_empty
 from ingot.codegen.llvm.half import define_half_conversions
+from ingot.codegen.llvm.matrix_registers import configure, release, uses_matrices
 from ingot.codegen.llvm.share import Sharing, pieces_of
 from ingot.codegen.llvm.types import I32, I64, PTR
 from ingot.dataclass import dataclass
@@ -83,6 +84,9 @@ def _body(
     b = _opened(function)
     size = _size_table(b, table, sizes)
     frame = Frame(dict(zip(buffers, pointers, strict=True)), size, state, thread, piece, pieces, target)
+    matrices = uses_matrices(kernel)
+    if matrices:
+        configure(b)
     for nest in kernel.nests:
         emitter = emitter_of(type(nest))
         if isinstance(nest, Recurrence):  # of which an empty one reads nothing
@@ -90,6 +94,8 @@ def _body(
             continue
         with unless_empty(b, frame, sizes_indexed(nest)):
             emitter.emit(b, frame, nest)
+    if matrices:
+        release(b)
     b.ret_void()
     return function
 

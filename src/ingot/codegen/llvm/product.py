@@ -17,6 +17,8 @@ from ingot.codegen.llvm.column_micro import accumulate_columns, column_masks, co
 from ingot.codegen.llvm.emitter import Frame, NestEmitter
 from ingot.codegen.llvm.lanes import Lane
 from ingot.codegen.llvm.loops import Loops
+from ingot.codegen.llvm.matrix_micro import MatrixSums, Rows, copy_run
+from ingot.codegen.llvm.matrix_registers import ROW
 from ingot.codegen.llvm.micro import cells_of
 from ingot.codegen.llvm.narrow_micro import accumulate_narrow
 from ingot.codegen.llvm.pair_micro import accumulate_pairs
@@ -37,6 +39,7 @@ from ingot.codegen.llvm.unpacked import (
 )
 from ingot.dims import Dim
 from ingot.loops.ir import (
+    GATHERED_ROWS,
     Buffer,
     ByteDot,
     CodeBlocks,
@@ -84,6 +87,9 @@ def _share(b: Builder, sharing: Sharing, product: Contraction) -> Share:
     stacks = b.mul(size(extent(product.batch)), panels)
     if product.panels is not None:
         return Share(b.sdiv(size(depth * ROWS_HIDING_A_READ), I64(CONTRACTION_GRAIN)), stacks)
+    if product.gathers:  # rows are gathered again for every piece of their columns
+        blocks = up(b, size(extent(product.m)), I64(GATHERED_ROWS))
+        return Share(work, b.mul(stacks, blocks))
     if product.codes is not None and product.codes.dot is not None:  # every piece rounds all rows
         few = b.icmp_signed("<=", tiles, I64(1))
         most = b.select(few, b.mul(threads, I64(PIECES_PER_THREAD)), threads)
@@ -122,6 +128,9 @@ class _Emitter:
         if self.product.panels is not None:
             self._store_panels(stacks, panels, self.product.panels)
             return
+        if self.product.gathers:
+            self._emit_gathered(panels)
+            return
         low, high = self._part(stacks, tiles)
         with b.if_then(b.icmp_signed("<", low, high)):
             if self.product.codes is not None and self.product.codes.dot is not None:
@@ -143,7 +152,10 @@ class _Emitter:
             packed = b.gep(base, [start], source_etype=self.panel_kind)
             with self.loops.loop(low, high, tile.rows) as row:
                 rows = smaller(b, b.sub(high, row), I64(tile.rows))
-                self._sum(row, rows, packed)
+                if self.product.gathers:
+                    self._sum_lines(self._gather(row, rows), packed)
+                else:
+                    self._sum(row, rows, packed)
                 self._finish(row, rows, column, columns)
 
     def _turned(self, step: ir.Value, first: ir.Value, last: ir.Value) -> ir.Value:
@@ -385,6 +397,72 @@ class _Emitter:
             body = (For(var, body),)
         self.loops.statements(body)
 
+    # --- products of matrices
+
+    def _emit_gathered(self, panels: ir.Value) -> None:
+        """The columns of a piece, counted through all blocks of rows, each of which is gathered once."""
+        b, tile, size = self.b, self.tile, self.frame.size
+        height = I64(GATHERED_ROWS)
+        blocks = up(b, size(self.m), height)
+        total = b.mul(b.mul(size(extent(self.product.batch)), blocks), panels)
+        low, high = part_of(b, total, self.frame.piece, self.frame.pieces)
+        with b.if_then(b.icmp_signed("<", low, high)):
+            last = b.add(b.sdiv(b.sub(high, I64(1)), panels), I64(1))
+            with self.loops.loop(b.sdiv(low, panels), last, 1, watched=True) as step:
+                batch, first = b.sdiv(step, blocks), b.mul(b.srem(step, blocks), height)
+                self._bind(self.product.batch, batch)
+                lines = self._gather(first, smaller(b, b.sub(size(self.m), first), height))
+                before = b.mul(step, panels)
+                begin, end = larger(b, b.sub(low, before), I64(0)), smaller(b, b.sub(high, before), panels)
+                with self.loops.loop(begin, end, 1, watched=True) as panel:
+                    column = b.mul(panel, I64(self.columns))
+                    columns = smaller(b, b.sub(size(self.n), column), I64(self.columns))
+                    start = b.mul(b.add(b.mul(batch, panels), panel), size(self.depth * tile.columns))
+                    base = self.frame.buffers[self.product.rhs.buffer]
+                    packed = b.gep(base, [start], source_etype=self.panel_kind)
+                    with self.loops.loop(I64(0), lines.count, tile.rows) as line:
+                        rows = smaller(b, b.sub(lines.count, line), I64(tile.rows))
+                        place = b.gep(lines.first, [b.mul(line, lines.apart)], source_etype=I8)
+                        self._sum_lines(Rows(place, lines.apart, rows), packed)
+                        self._finish(b.add(first, line), rows, column, columns)
+
+    def _gather(self, first: ir.Value, count: ir.Value) -> Rows:
+        """Copy rows of the left operand side by side, into the memory of this thread."""
+        b, product, size = self.b, self.product, self.frame.size
+        (buffer,), (*outer, inner) = product.scratch, product.k
+        line, bytes_ = size(product.gathered_line), size(inner.extent * product.lhs.dtype.numpy.itemsize)
+        begin = b.mul(self.frame.thread, size(product.gathered_line * GATHERED_ROWS))
+        lines = b.gep(self.frame.buffers[buffer], [begin], source_etype=I8)
+        run = size(-(-inner.extent // product.terms) * 4)
+        cell = stack_slot(b, I64)
+        with self._each_row(first, count) as row:
+            start, where = self._starts()
+            b.store(b.mul(row, line), cell)
+            with _nested(self.loops, self.frame, outer):
+                written = b.load(cell, typ=I64)
+                target = b.gep(lines, [written], source_etype=I8)
+                copy_run(self.loops, self._row(start, where, outer), target, bytes_)
+                b.store(b.add(written, run), cell)
+            zeros = ir.Constant(vector(I8, ROW), None)
+            b.store(zeros, b.gep(lines, [b.load(cell, typ=I64)], source_etype=I8), align=4)
+        return Rows(lines, line, count)
+
+    def _sum_lines(self, lines: Rows, packed: ir.Value) -> None:
+        """Sum a tile of rows that were gathered."""
+        assert self.tile.dot is not None
+        chunks = self.frame.size(self.depth // self.tile.dot.units)
+        MatrixSums(self.loops, self.tile, self.sums).of_lines(lines, chunks, packed)
+
+    def _sum_matrices(self, row: ir.Value, rows: ir.Value, packed: ir.Value) -> None:
+        """Sum a tile of rows that each lie in line, at one distance from each other."""
+        b, product, size = self.b, self.product, self.frame.size
+        self._bind(product.m, row)
+        width_ = product.lhs.dtype.numpy.itemsize
+        apart = product.lhs.index.factor(product.m[0]) if product.m else 0
+        first = self._row(*self._starts(), ())
+        lines = Rows(first, size(apart * width_), rows)
+        MatrixSums(self.loops, self.tile, self.sums).of_rows(lines, size(extent(product.k) * width_), packed)
+
     # --- rows rounded to bytes
 
     def _round_rows(self, codes: CodeBlocks) -> None:
@@ -419,6 +497,9 @@ class _Emitter:
     ) -> None:
         """Sum a tile, or a narrower one of the same panel, with the smallest height that covers the rows left."""
         b, tile = self.b, tile or self.tile
+        if tile.of_matrices:
+            self._sum_matrices(row, rows, packed)
+            return
         rows_of = heights(tile)
         done = b.append_basic_block("summed")
         for position, height in enumerate(rows_of):

@@ -1,0 +1,59 @@
+"""Products by instructions on matrices, those of AMX: which contractions are multiplied so, and in which tiles."""
+
+from __future__ import annotations
+
+from ingot.dims import Dim
+from ingot.dtypes import DType
+from ingot.loops.ir import GATHERED_ROWS, MATRIX_ROWS, Buffer, ByteDot, Contraction, PairDot, Tile, extent
+from ingot.schedule.scratch import THREADS
+from ingot.schedule.target import Dot, Target
+
+_UNITS = 16
+"""The rows of a panel that an instruction multiplies: 64 bytes of a row of the left operand."""
+
+_LANES = 16
+"""The columns of a matrix of sums."""
+
+_FEWEST_ROWS = 4
+"""Rows of bytes from which on matrices are faster: fewer are multiplied by vectors as fast as weights are read."""
+
+_SUMS = 4
+"""Matrices of sums in registers: as many instructions are under way at once, and as many registers are left for others."""
+
+
+def matrix_units(product: Contraction, terms: int, target: Target) -> int:
+    """How many rows of a panel, of so many terms each, a target multiplies at once; 1 without instructions for that.
+
+    The terms of a row must be neighbours. Rows that lie far apart from each other, at several distances, or in padding
+    are gathered, which pays only where weights are packed ahead: each panel would be packed for every block of rows.
+    """
+    needed = Dot.AMX_BF16 if product.lhs.dtype is DType.BFLOAT16 else Dot.AMX_INT8
+    inner = product.k[-1]
+    if needed not in target.dots or target.vector != 64 or (product.lhs.index.factor(inner) != 1 != inner.extent):
+        return 1
+    rows = extent(product.m)
+    if product.is_of_bytes and isinstance(rows, int) and rows < _FEWEST_ROWS:
+        return 1
+    return _UNITS if product.packed or is_plain(product, terms) else 1
+
+
+def is_plain(product: Contraction, terms: int) -> bool:
+    """Whether all rows of the left operand have one distance, and their terms lie as they do in a panel."""
+    lhs, inner = product.lhs, product.k[-1].extent
+    if lhs.where or len(product.m) > 1:
+        return False
+    return len(product.k) == 1 or (product.in_line and isinstance(inner, int) and inner % terms == 0)
+
+
+def matrix_tile(rows: Dim, columns: Dim, groups: int, dot: ByteDot | PairDot) -> Tile:
+    """The tile for a product of so many rows and columns, the latter in each of `groups`."""
+    vectors = groups if groups > 1 else 1 if isinstance(columns, int) and columns <= _LANES else 2
+    if groups == 1 and isinstance(rows, int) and rows <= MATRIX_ROWS and vectors > 1:
+        vectors = _SUMS
+    return Tile(MATRIX_ROWS * (_SUMS // vectors), vectors, _LANES, dot)
+
+
+def gathered_rows(product: Contraction, name: str) -> tuple[Buffer, ...]:
+    """Memory for the rows that are gathered, of each thread."""
+    return (Buffer(f"{name}_rows", DType.INT8, THREADS * GATHERED_ROWS * product.gathered_line),)
+
