@@ -13,7 +13,7 @@ from functools import partial
 from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.host import host
-from ingot.codegen.llvm.types import BF16, F32, I8, I16, I32, I64, PTR
+from ingot.codegen.llvm.types import F32, I8, I16, I32, I64, PTR
 from ingot.schedule.target import Dot, Target
 
 _TILE, _CONFIG, _ALL = 1024, 8 * 1024, 8 * 1024 + 64
@@ -32,7 +32,9 @@ def emulated(text: str) -> str:
     """A module without instructions on registers of matrices."""
     if not _CALL.search(text):
         return text
-    text = _DECLARED.sub("", _CALL.sub(r'call void @"emulated.\1"(ptr %matrices, ', text)).replace("%matrices, )", "%matrices)")
+    text = _DECLARED.sub("", _CALL.sub(r'call void @"emulated.\1"(ptr %matrices, ', text)).replace(
+        "%matrices, )", "%matrices)"
+    )
     text, count = _BODY.subn(lambda found: f"{found[0]}  %matrices = alloca [{_ALL} x i8], align 64\n", text)
     assert count == 1
     return text + _functions()
@@ -43,7 +45,9 @@ def _functions() -> str:
     for name, emit in _EMULATED.items():
         numbers = 3 if name.startswith("tdp") else 0 if name in ("ldtilecfg", "tilerelease") else 1
         places = {"ldtilecfg": [PTR], "tileloadd64": [PTR, I64], "tilestored64": [PTR, I64]}.get(name, [])
-        function = ir.Function(module, ir.FunctionType(ir.VoidType(), [PTR, *[I8] * numbers, *places]), f"emulated.{name}")
+        function = ir.Function(
+            module, ir.FunctionType(ir.VoidType(), [PTR, *[I8] * numbers, *places]), f"emulated.{name}"
+        )
         function.linkage = "internal"
         b = Builder(function.append_basic_block("entry"))
         state, *arguments = function.args
@@ -95,9 +99,7 @@ def _copy(loads: bool, b: Builder, state: ir.Value, register: ir.Value, place: i
         b.store(b.load(source, typ=I8), target)
 
 
-def _multiply(
-    name: str, b: Builder, state: ir.Value, sums: ir.Value, left: ir.Value, right: ir.Value
-) -> None:
+def _multiply(name: str, b: Builder, state: ir.Value, sums: ir.Value, left: ir.Value, right: ir.Value) -> None:
     rows, bytes_ = _configured(b, state, sums)
     _, depth = _configured(b, state, left)
     with (

@@ -19,8 +19,8 @@ that may use them."""
 def may_use_matrices() -> bool:
     """Whether this process may use registers of matrices from now on: it is refused on processors without them too.
 
-    It is also refused where the system is older than Linux 5.16, by a filter of system calls, and where a thread handles
-    signals on a stack that is too small for the state.
+    It is also refused where the system is older than Linux 5.16, by a filter of system calls, and where a thread
+    handles signals on a stack that is too small for the state.
     """
     if not sys.platform.startswith("linux") or platform.machine() != "x86_64" or sys.maxsize < 1 << 32:
         return False
@@ -30,4 +30,3 @@ def may_use_matrices() -> bool:
         return False
     call.restype = ctypes.c_long
     return bool(call(ctypes.c_long(ARCH_PRCTL), ctypes.c_long(REQUEST), ctypes.c_long(REGISTERS)) == 0)
-

@@ -330,6 +330,8 @@ class Contraction:
     panels are read from the last to the first, so that a cache still has what was read last."""
     codes: CodeBlocks | None = None
     """How the right operand, which is packed, holds codes of few bits; None for elements as they are."""
+    rounded: tuple[Load, Load] | None = None
+    """The scales and the sums of the rows of the left operand, where these are bytes, as `RoundedRows` stores them."""
     from_zeros: bool = False
     """Whether the left operand is zeros in run 0, and the right one finite, so that there is nothing to sum."""
     in_place: bool = False
@@ -392,23 +394,38 @@ class Contraction:
         return self.codes is not None and self.codes.dot is None and bool(self.scratch)
 
     @property
-    def byte_line(self) -> Dim:
-        """The bytes of a row that is rounded to bytes: as many as are rounded at once, some times."""
-        assert self.codes is not None
-        assert self.tile is not None
-        chunk = max(self.tile.lanes, self.codes.each)
-        return -(-extent(self.k) // chunk) * chunk
-
-    @property
-    def byte_blocks(self) -> Dim:
-        """The blocks of a row that is rounded to bytes."""
-        assert self.codes is not None
-        return 1 if self.codes.block == 0 else -(-extent(self.k) // self.codes.block)
-
-    @property
     def sums(self) -> tuple[str, ...]:
         """The names of the locals that hold sums in the epilogue, one for each group."""
         return ("sum",) if self.groups == 1 else tuple(f"sum{group}" for group in range(self.groups))
+
+
+@dataclass(frozen=True, slots=True)
+class RoundedRows:
+    """Rows of floats in bytes, scaled block by block so that the largest element of each is 127, for codes of few bits.
+
+    `x` is an element of a row, along `k`, whose neighbours lie side by side. Of each block of `codes`, `scales` gets
+    the scale and `totals` the sum of bytes. A row of `rounded` has `line` bytes, in the order in which the codes of a
+    word are read, zeros behind the last.
+    """
+
+    m: tuple[Var, ...]
+    k: Var
+    x: Load
+    codes: CodeBlocks
+    chunk: int
+    """The elements that are rounded at once."""
+    rounded: Buffer
+    scales: Buffer
+    totals: Buffer
+
+    @property
+    def line(self) -> Dim:
+        return -(-self.k.extent // self.chunk) * self.chunk
+
+    @property
+    def blocks(self) -> Dim:
+        """The blocks of a row."""
+        return 1 if self.codes.block == 0 else -(-self.k.extent // self.codes.block)
 
 
 @dataclass(frozen=True, slots=True)
@@ -617,10 +634,20 @@ class Recurrence:
 
 
 KernelNest: TypeAlias = (
-    Nest | tuple[Statement, ...] | Contraction | Winograd | Attention | Descent | Sort | Suppress | Recurrence
+    Nest
+    | tuple[Statement, ...]
+    | Contraction
+    | RoundedRows
+    | Winograd
+    | Attention
+    | Descent
+    | Sort
+    | Suppress
+    | Recurrence
 )
 """A nest of any kind. Fusion gives nests, statements, contractions, attention, descents, sorts and suppressions; once
-scheduled, nests are statements, contractions may be Winograd's, and short steps of a loop a recurrence."""
+scheduled, nests are statements, contractions may be Winograd's or read rounded rows, and short steps of a loop a
+recurrence."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -32,7 +32,7 @@ class Native:
     """The native functions of the thread pool, callable."""
 
     def __init__(self, code: Code) -> None:
-        """Kernels that were compiled before may use registers of matrices: this process asks for them before they run."""
+        """Kernels that another process compiled may use registers of matrices: this one asks for them first."""
         may_use_matrices()
         on_job = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
         question = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)

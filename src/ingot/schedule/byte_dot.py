@@ -12,8 +12,8 @@ def byte_dot(product: Contraction, target: Target) -> ByteDot | None:
     """How the bytes of a contraction are multiplied; None for elements of other types.
 
     Instructions that add four products at once take one of two signs, so that others are flipped. None of those that
-    are used saturates on the way: without such an instruction, bytes are multiplied as 16-bit integers. Those on matrices
-    take any signs.
+    are used saturates on the way: without such an instruction, bytes are multiplied as 16-bit integers. Those on
+    matrices take any signs.
     """
     if not product.is_of_bytes:
         return None

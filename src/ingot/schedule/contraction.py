@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ingot.dtypes import DType
-from ingot.loops.ir import LANES, Buffer, ByteDot, Contraction, Index, Load, PairDot, Tile, extent
+from ingot.loops.ir import LANES, Buffer, ByteDot, Contraction, Index, Load, PairDot, RoundedRows, Tile, extent
 from ingot.loops.join_axes import join_axes
 from ingot.loops.rewrite import joins
 from ingot.schedule.byte_dot import byte_dot, code_dot
@@ -95,23 +95,39 @@ def _schedule_codes(product: Contraction, name: str, target: Target) -> Contract
     tile = code_tile(rows, extent(product.n), target, rounded=dot is not None)
     product = replace(product, tile=tile)
     if dot is not None:
-        product = replace(product, codes=replace(codes, dot=dot))
-        return replace(product, scratch=_byte_rows(product, name))
+        return replace(product, codes=replace(codes, dot=dot))
     if isinstance(rows, int) and rows <= tile.rows:
         return product
     elements = product.depth * THREADS * tile.columns
     return replace(product, scratch=(Buffer(f"{name}_panel", product.dtype, elements),))
 
 
-def _byte_rows(product: Contraction, name: str) -> tuple[Buffer, Buffer, Buffer]:
-    """Memory for the left operand in bytes, and for the scale and the sum of each block, of each thread."""
-    rows = extent(product.m) * THREADS
-    blocks = product.byte_blocks
-    return (
-        Buffer(f"{name}_bytes", DType.INT8, rows * product.byte_line),
-        Buffer(f"{name}_scales", DType.FLOAT32, rows * blocks),
-        Buffer(f"{name}_sums", DType.INT32, rows * blocks),
+def rounded_before(product: Contraction, name: str) -> tuple[RoundedRows, Contraction]:
+    """A contraction that multiplies rows by codes as bytes, in two: what rounds the rows, once for all columns."""
+    codes, tile, (k,) = product.codes, product.tile, product.k
+    assert codes is not None
+    assert tile is not None
+    rows = extent(product.m)
+    x, buffers = product.lhs, [Buffer(f"{name}_{what}", dtype, rows) for what, dtype in _ROUNDED]
+    nest = RoundedRows(product.m, k, x, codes, max(tile.lanes, codes.each), *buffers)
+    lines = (nest.line, nest.blocks, nest.blocks)
+    rounded, scales, totals = (
+        Buffer(buffer.name, buffer.dtype, rows * line) for buffer, line in zip(buffers, lines, strict=True)
     )
+    nest = replace(nest, rounded=rounded, scales=scales, totals=totals)
+    at: list[Index] = []
+    for line in lines:
+        terms, step = [], line
+        for var in reversed(product.m):
+            terms.append((var, step))
+            step = step * var.extent
+        at.append(Index(tuple(reversed(terms))))
+    numbers = (Load(DType.FLOAT32, scales, at[1]), Load(DType.INT32, totals, at[2]))
+    return nest, replace(product, lhs=Load(DType.INT8, rounded, at[0] + Index(((k, 1),))), rounded=numbers)
+
+
+_ROUNDED = (("bytes", DType.INT8), ("scales", DType.FLOAT32), ("sums", DType.INT32))
+"""What is stored of rows that are rounded."""
 
 
 def packed_before(product: Contraction, name: str, target: Target) -> tuple[Contraction, Contraction]:

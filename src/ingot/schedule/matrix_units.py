@@ -18,7 +18,7 @@ _FEWEST_ROWS = 4
 """Rows of bytes from which on matrices are faster: fewer are multiplied by vectors as fast as weights are read."""
 
 _SUMS = 4
-"""Matrices of sums in registers: as many instructions are under way at once, and as many registers are left for others."""
+"""Matrices of sums in registers: as many instructions are under way at once, and as many registers are left."""
 
 
 def matrix_units(product: Contraction, terms: int, target: Target) -> int:
@@ -56,4 +56,3 @@ def matrix_tile(rows: Dim, columns: Dim, groups: int, dot: ByteDot | PairDot) ->
 def gathered_rows(product: Contraction, name: str) -> tuple[Buffer, ...]:
     """Memory for the rows that are gathered, of each thread."""
     return (Buffer(f"{name}_rows", DType.INT8, THREADS * GATHERED_ROWS * product.gathered_line),)
-

@@ -15,7 +15,18 @@ from ingot.codegen.llvm.share import Sharing, pieces_of
 from ingot.codegen.llvm.types import I32, I64, PTR
 from ingot.dataclass import dataclass
 from ingot.dims import Dim
-from ingot.loops.ir import Attention, Buffer, Contraction, Descent, Kernel, Recurrence, Sort, Suppress, Winograd
+from ingot.loops.ir import (
+    Attention,
+    Buffer,
+    Contraction,
+    Descent,
+    Kernel,
+    Recurrence,
+    RoundedRows,
+    Sort,
+    Suppress,
+    Winograd,
+)
 from ingot.loops.rewrite import sizes_indexed
 from ingot.schedule.target import Target
 
@@ -24,6 +35,7 @@ ENTRY = "kernel"
 EMITTERS: Mapping[type, str] = {
     tuple: "loops",
     Contraction: "product",
+    RoundedRows: "rounded_rows",
     Winograd: "winograd",
     Attention: "attention",
     Descent: "descent",

@@ -79,7 +79,7 @@ class MatrixSums:
     def _sum(
         self, rows: Rows, count: int, whole: ir.Value, rest: ir.Value, panel: ir.Value, last: ir.Value | None
     ) -> None:
-        """Sum `count` blocks: `whole` chunks of their rows and `rest` bytes; the last block has `last` rows, if fewer."""
+        """Sum `count` blocks: `whole` chunks of their rows and `rest` bytes; the last has `last` rows, if fewer."""
         b, loop = self._b, self._loops.loop
         for block in range(count):
             for index in range(self._tile.vectors):

@@ -66,4 +66,3 @@ def _call(b: Builder, name: str, arguments: Sequence[ir.Value]) -> None:
     kind = ir.FunctionType(ir.VoidType(), [argument.type for argument in arguments])
     function = b.module.declared(f"llvm.x86.{name}", kind)
     b.call(function, arguments)
-

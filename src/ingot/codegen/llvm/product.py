@@ -11,7 +11,7 @@ from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.byte_micro import accumulate_bytes, start_sums
 from ingot.codegen.llvm.byte_pack import moved_load, pack_bytes
 from ingot.codegen.llvm.code_blocks import panel_bytes
-from ingot.codegen.llvm.code_dot import ByteRow, accumulate_rounded, round_row
+from ingot.codegen.llvm.code_dot import ByteRow, accumulate_rounded
 from ingot.codegen.llvm.code_micro import accumulate_codes, unpack_codes
 from ingot.codegen.llvm.column_micro import accumulate_columns, column_masks, columns_at
 from ingot.codegen.llvm.emitter import Frame, NestEmitter
@@ -57,7 +57,7 @@ from ingot.loops.ir import (
     widened,
 )
 from ingot.schedule.tile import heights
-from ingot.schedule.work import CONTRACTION_GRAIN, LEAST_TILES, PIECES_PER_THREAD, ROWS_HIDING_A_READ
+from ingot.schedule.work import CONTRACTION_GRAIN, LEAST_TILES, ROWS_HIDING_A_READ
 
 SUM = "sum"
 """The local that holds a sum in the epilogue of a product without groups."""
@@ -90,10 +90,6 @@ def _share(b: Builder, sharing: Sharing, product: Contraction) -> Share:
     if product.gathers:  # rows are gathered again for every piece of their columns
         blocks = up(b, size(extent(product.m)), I64(GATHERED_ROWS))
         return Share(work, b.mul(stacks, blocks))
-    if product.codes is not None and product.codes.dot is not None:  # every piece rounds all rows
-        few = b.icmp_signed("<=", tiles, I64(1))
-        most = b.select(few, b.mul(threads, I64(PIECES_PER_THREAD)), threads)
-        return Share(work, smaller(b, stacks, most))
     if not product.packed or product.unpacks:
         wanted = up(b, b.mul(threads, I64(2)), larger(b, stacks, I64(1)))
         tiles = larger(b, smaller(b, b.sdiv(tiles, I64(LEAST_TILES)), wanted), I64(1))
@@ -133,8 +129,6 @@ class _Emitter:
             return
         low, high = self._part(stacks, tiles)
         with b.if_then(b.icmp_signed("<", low, high)):
-            if self.product.codes is not None and self.product.codes.dot is not None:
-                self._round_rows(self.product.codes)
             first = b.sdiv(low, tiles)
             last = b.add(b.sdiv(b.sub(high, I64(1)), tiles), I64(1))
             with self.loops.loop(first, last, 1, watched=True) as step:
@@ -455,35 +449,13 @@ class _Emitter:
 
     def _sum_matrices(self, row: ir.Value, rows: ir.Value, packed: ir.Value) -> None:
         """Sum a tile of rows that each lie in line, at one distance from each other."""
-        b, product, size = self.b, self.product, self.frame.size
+        product, size = self.product, self.frame.size
         self._bind(product.m, row)
         width_ = product.lhs.dtype.numpy.itemsize
         apart = product.lhs.index.factor(product.m[0]) if product.m else 0
         first = self._row(*self._starts(), ())
         lines = Rows(first, size(apart * width_), rows)
         MatrixSums(self.loops, self.tile, self.sums).of_rows(lines, size(extent(product.k) * width_), packed)
-
-    # --- rows rounded to bytes
-
-    def _round_rows(self, codes: CodeBlocks) -> None:
-        """Round all rows of the left operand to bytes, for this thread."""
-        b, product = self.b, self.product
-        with self.loops.loop(I64(0), self.frame.size(self.m), 1) as row:
-            self._bind(product.m, row)
-            place = self._base(product.lhs.index, product.k)
-            elements = b.gep(self.frame.buffers[product.lhs.buffer], [place], source_etype=self.kind)
-            round_row(self.loops, codes, self.tile, elements, self.frame.size(self.depth), self._byte_row(row))
-
-    def _byte_row(self, row: ir.Value) -> ByteRow:
-        b, product, size = self.b, self.product, self.frame.size
-        number = b.add(b.mul(self.frame.thread, size(self.m)), row)
-        lines = (product.byte_line, product.byte_blocks, product.byte_blocks)
-        return ByteRow(
-            *(
-                b.gep(self.frame.buffers[buffer], [b.mul(number, size(line))], source_etype=element(buffer.dtype))
-                for buffer, line in zip(product.scratch, lines, strict=True)
-            )
-        )
 
     # --- sums
 
@@ -524,19 +496,16 @@ class _Emitter:
         starts_apart = isinstance(tile.dot, ByteDot)
         if starts_apart:
             start_sums(b, tile, cells, packed)
-        last = b.sub(rows, I64(1))
-        starts, byte_rows = [], []
+        starts, numbers = [], []
         outer, inner, step = self._summed()
         self._bind(product.m, row)
         for line in range(height):
             inside = b.icmp_signed("<", I64(line), rows)
-            if codes is not None and codes.dot is not None:
-                byte_rows.append(
-                    self._byte_row(b.add(row, I64(line) if line == 0 else b.select(inside, I64(line), last)))
-                )
             if line:
                 self.loops.advance(product.m, b.zext(inside, I64))
             starts.append(self._starts())
+            if product.rounded is not None:
+                numbers.append([self._place(load) for load in product.rounded])
         step_cell = stack_slot(b, I64)
         b.store(I64(apart if starts_apart else 0), step_cell)  # how far the panel has been read
         with _nested(self.loops, self.frame, outer):
@@ -555,6 +524,7 @@ class _Emitter:
                         self.loops, product.dtype, tile, cells, pointers, step, first, between, inner, masks
                     )
                 case None if codes is not None and codes.dot is not None:
+                    byte_rows = [ByteRow(row, *own) for row, own in zip(pointers, numbers, strict=True)]
                     accumulate_rounded(self.loops, codes, tile, cells, byte_rows, panel, extent_)
                 case None if codes is not None:
                     accumulate_codes(self.loops, codes, tile, cells, pointers, self.frame.size(step), panel, extent_)
@@ -602,6 +572,11 @@ class _Emitter:
             inside = b.icmp_unsigned("<", index, self.frame.size(condition.size))
             pointer = b.select(inside, pointer, self.frame.buffers[self.product.zeros])
         return pointer
+
+    def _place(self, load: Load) -> ir.Value:
+        """The address of what a load reads for the current row."""
+        place = self._base(load.index, ())
+        return self.b.gep(self.frame.buffers[load.buffer], [place], source_etype=element(load.dtype))
 
     def _base(self, index: Index, without: Sequence[Var]) -> ir.Value:
         b = self.b
