@@ -384,9 +384,16 @@ class Contraction:
         return self.tile is not None and self.tile.of_matrices and self.packed and bool(self.scratch)
 
     @property
-    def gathered_line(self) -> Dim:
-        """The bytes from one gathered row to the next: an odd number of cache lines, so that they share no set."""
-        return -(-self.units * 4 // 128) * 128 + 64
+    def gathered_bytes(self) -> Dim:
+        """The bytes of a thread's rows that are gathered, and of one line more with what may be written behind it."""
+        return self.depth * 4 * (GATHERED_ROWS + 1) + 128
+
+    def has_plain_rows(self, rest: bool) -> bool:
+        """Whether all rows of the left operand have one distance, and their terms lie as in a panel.
+
+        `rest` is whether terms may be left over at the end of the innermost axis of `k`.
+        """
+        return not self.lhs.where and len(self.m) <= 1 and (len(self.k) == 1 or (self.in_line and not rest))
 
     @property
     def unpacks(self) -> bool:

@@ -20,7 +20,7 @@ def byte_dot(product: Contraction, target: Target) -> ByteDot | None:
     terms, unsigned = _instruction(target)
     inner = product.k[-1].extent
     rest = terms > 1 and not (isinstance(inner, int) and inner % terms == 0)
-    units = matrix_units(product, terms, target)
+    units = matrix_units(product, rest, target) if terms == 4 else 1
     if units > 1:
         return ByteDot(terms, product.lhs.dtype in UNSIGNED, False, rest, units)
     flipped = terms == 4 and (product.lhs.dtype in UNSIGNED) is not unsigned

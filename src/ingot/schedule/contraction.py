@@ -9,7 +9,7 @@ from ingot.loops.ir import LANES, Buffer, ByteDot, Contraction, Index, Load, Pai
 from ingot.loops.join_axes import join_axes
 from ingot.loops.rewrite import joins
 from ingot.schedule.byte_dot import byte_dot, code_dot
-from ingot.schedule.matrix_units import gathered_rows, is_plain, matrix_tile
+from ingot.schedule.matrix_units import gathered_rows, matrix_tile
 from ingot.schedule.pair_dot import pair_dot
 from ingot.schedule.scratch import THREADS, panel_width
 from ingot.schedule.target import Target
@@ -58,8 +58,6 @@ def _schedule_matrices(product: Contraction, name: str, dot: ByteDot | PairDot, 
     if not product.packed:
         elements = product.depth * THREADS * panel_width(product.dtype, target)
         return replace(product, scratch=(Buffer(f"{name}_panel", product.dtype, elements),))
-    if is_plain(product, product.terms):
-        return product
     return replace(product, scratch=gathered_rows(product, name))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ingot.dims import Dim
 from ingot.dtypes import DType
-from ingot.loops.ir import GATHERED_ROWS, MATRIX_ROWS, Buffer, ByteDot, Contraction, PairDot, Tile, extent
+from ingot.loops.ir import MATRIX_ROWS, Buffer, ByteDot, Contraction, PairDot, Tile, extent
 from ingot.schedule.scratch import THREADS
 from ingot.schedule.target import Dot, Target
 
@@ -21,11 +21,12 @@ _SUMS = 4
 """Matrices of sums in registers: as many instructions are under way at once, and as many registers are left."""
 
 
-def matrix_units(product: Contraction, terms: int, target: Target) -> int:
-    """How many rows of a panel, of so many terms each, a target multiplies at once; 1 without instructions for that.
+def matrix_units(product: Contraction, rest: bool, target: Target) -> int:
+    """How many rows of a panel a target multiplies at once; 1 without instructions for that.
 
-    The terms of a row must be neighbours. Rows that lie far apart from each other, at several distances, or in padding
-    are gathered, which pays only where weights are packed ahead: each panel would be packed for every block of rows.
+    The terms of a row must be neighbours; `rest` is whether some may be left over at the end of the innermost axis. Rows
+    are gathered, so that matrices lie side by side, where weights are packed ahead. Elsewhere each panel would be packed
+    for every block of rows: these are read where they lie, and must have one distance.
     """
     needed = Dot.AMX_BF16 if product.lhs.dtype is DType.BFLOAT16 else Dot.AMX_INT8
     inner = product.k[-1]
@@ -34,15 +35,7 @@ def matrix_units(product: Contraction, terms: int, target: Target) -> int:
     rows = extent(product.m)
     if product.is_of_bytes and isinstance(rows, int) and rows < _FEWEST_ROWS:
         return 1
-    return _UNITS if product.packed or is_plain(product, terms) else 1
-
-
-def is_plain(product: Contraction, terms: int) -> bool:
-    """Whether all rows of the left operand have one distance, and their terms lie as they do in a panel."""
-    lhs, inner = product.lhs, product.k[-1].extent
-    if lhs.where or len(product.m) > 1:
-        return False
-    return len(product.k) == 1 or (product.in_line and isinstance(inner, int) and inner % terms == 0)
+    return _UNITS if product.packed or product.has_plain_rows(rest) else 1
 
 
 def matrix_tile(rows: Dim, columns: Dim, groups: int, dot: ByteDot | PairDot) -> Tile:
@@ -55,4 +48,4 @@ def matrix_tile(rows: Dim, columns: Dim, groups: int, dot: ByteDot | PairDot) ->
 
 def gathered_rows(product: Contraction, name: str) -> tuple[Buffer, ...]:
     """Memory for the rows that are gathered, of each thread."""
-    return (Buffer(f"{name}_rows", DType.INT8, THREADS * GATHERED_ROWS * product.gathered_line),)
+    return (Buffer(f"{name}_rows", DType.INT8, THREADS * product.gathered_bytes),)

@@ -18,11 +18,10 @@ There products are of matrices, or of float32.
 def pair_dot(product: Contraction, target: Target) -> PairDot | None:
     """How the bfloat16 of a contraction are multiplied; None for other elements, which are widened to float32."""
     speed = pair_speed(product.lhs.dtype, product.rhs.dtype, target)
-    units = matrix_units(product, 2, target) if speed > 1 else 1
-    if speed == 1 or (Dot.AMX_BF16 in target.dots and units == 1):
-        return None
     inner = product.k[-1].extent
-    return PairDot(not (isinstance(inner, int) and inner % 2 == 0), units)
+    rest = not (isinstance(inner, int) and inner % 2 == 0)
+    units = matrix_units(product, rest, target) if speed > 1 else 1
+    return None if speed == 1 or (Dot.AMX_BF16 in target.dots and units == 1) else PairDot(rest, units)
 
 
 def pair_speed(lhs: DType, rhs: DType, target: Target) -> int:

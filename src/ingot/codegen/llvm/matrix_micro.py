@@ -29,6 +29,24 @@ class Rows:
     count: ir.Value
 
 
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """Rows of a left operand as matrices: after each other, for each 16 rows, all chunks of 64 bytes of these."""
+
+    first: ir.Value
+    chunks: ir.Value
+    count: ir.Value
+
+    def place(self, b: Builder, block: ir.Value, chunk: ir.Value) -> ir.Value:
+        """The address of a chunk of 16 rows."""
+        number = b.add(b.mul(block, self.chunks), chunk)
+        return b.gep(self.first, [b.mul(number, I64(MATRIX_ROWS * ROW))], source_etype=I8)
+
+    def part(self, b: Builder, row: ir.Value, count: ir.Value) -> Gathered:
+        """So many rows, from one that begins a matrix on."""
+        return Gathered(self.place(b, b.lshr(row, I64(4)), I64(0)), self.chunks, count)
+
+
 class MatrixSums:
     """Sums of the tiles of a product, stored at `sums`: row by row, the vectors of each side by side."""
 
@@ -59,9 +77,9 @@ class MatrixSums:
                     ),
                 )
 
-    def of_lines(self, rows: Rows, chunks: ir.Value, panel: ir.Value) -> None:
-        """Sum rows of `chunks` times 64 bytes, behind which there is memory up to a multiple of 16 rows."""
-        self._by_blocks(rows.count, lambda count: self._sum(rows, count, chunks, I64(0), panel, None))
+    def of_gathered(self, rows: Gathered, panel: ir.Value) -> None:
+        """Sum rows that were gathered."""
+        self._by_blocks(rows.count, lambda count: self._sum_gathered(rows, count, panel))
 
     def _by_blocks(self, rows: ir.Value, sum_: Callable[[int], None]) -> None:
         """Sum as many blocks as there are rows for."""
@@ -81,9 +99,7 @@ class MatrixSums:
     ) -> None:
         """Sum `count` blocks: `whole` chunks of their rows and `rest` bytes; the last has `last` rows, if fewer."""
         b, loop = self._b, self._loops.loop
-        for block in range(count):
-            for index in range(self._tile.vectors):
-                registers.zero(b, self._at(block, index))
+        self._clear(count)
 
         def direct(block: int, register: int, chunk: ir.Value) -> None:
             registers.load(b, register, self._place(rows, block, I64(0), chunk), rows.apart)
@@ -105,7 +121,43 @@ class MatrixSums:
         if rest.number != 0:
             with b.if_then(b.icmp_signed(">", rest, I64(0))):
                 self._add(count, whole, panel, lambda block, register: copied(block, register, whole, rest))
-        apart = I64(self._tile.vectors * ROW)
+        self._store(count)
+
+    def _sum_gathered(self, rows: Gathered, count: int, panel: ir.Value) -> None:
+        """Sum `count` blocks of rows."""
+        b = self._b
+        self._clear(count)
+        with self._loops.loop(I64(0), rows.chunks, 1) as chunk:
+            places = [rows.place(b, I64(block), chunk) for block in range(count)]
+            self._prefetch(places, panel, chunk)
+            self._add(
+                count, chunk, panel, lambda block, register: registers.load(b, register, places[block], I64(ROW))
+            )
+        self._store(count)
+
+    def _prefetch(self, places, panel, chunk) -> None:
+        import os
+        b, tile = self._b, self._tile
+        da, db = int(os.environ.get("PFA", "0")), int(os.environ.get("PFB", "0"))
+        kind = ir.FunctionType(ir.VoidType(), [PTR, I32, I32, I32])
+        function = b.module.declared("llvm.prefetch.p0", kind)
+        if da:
+            for place in places:
+                for line in range(MATRIX_ROWS):
+                    b.call(function, [b.gep(place, [I64((da * MATRIX_ROWS + line) * ROW)], source_etype=I8), I32(0), I32(3), I32(1)])
+        if db:
+            start = b.gep(panel, [b.mul(chunk, I64(16 * tile.columns))], source_etype=I32)
+            lines = 16 * tile.columns * 4 // ROW
+            for line in range(lines):
+                b.call(function, [b.gep(start, [I64((db * lines + line) * ROW)], source_etype=I8), I32(0), I32(3), I32(1)])
+
+    def _clear(self, count: int) -> None:
+        for block in range(count):
+            for index in range(self._tile.vectors):
+                registers.zero(self._b, self._at(block, index))
+
+    def _store(self, count: int) -> None:
+        b, apart = self._b, I64(self._tile.vectors * ROW)
         for block in range(count):
             for index in range(self._tile.vectors):
                 offset = (block * MATRIX_ROWS * self._tile.vectors + index) * ROW
@@ -164,13 +216,14 @@ def read_bytes(b: Builder, place: ir.Value, count: ir.Value) -> ir.Value:
     return scalars.intrinsic(b, "masked.load", _BYTES, [place, I32(1), mask, ir.Constant(_BYTES, None)], _BYTES, PTR)
 
 
-def copy_run(loops: Loops, source: ir.Value, target: ir.Value, count: ir.Value) -> None:
-    """Copy so many bytes, and zeros up to a multiple of 64."""
+def copy_run(loops: Loops, source: ir.Value, target: ir.Value, count: ir.Value, apart: int = ROW) -> None:
+    """Copy so many bytes, and zeros up to a multiple of 64; 64 bytes each to places `apart` bytes from each other."""
     b = loops.b
-    whole = b.and_(count, I64(-ROW))
-    with loops.loop(I64(0), whole, ROW) as place:
-        value = read_bytes(b, b.gep(source, [place], source_etype=I8), I64(ROW))
-        b.store(value, b.gep(target, [place], source_etype=I8), align=4)
-    with b.if_then(b.icmp_signed("<", whole, count)):
-        value = read_bytes(b, b.gep(source, [whole], source_etype=I8), b.sub(count, whole))
-        b.store(value, b.gep(target, [whole], source_etype=I8), align=4)
+    whole = b.lshr(count, I64(6))
+    with loops.loop(I64(0), whole, 1) as number:
+        value = read_bytes(b, b.gep(source, [b.mul(number, I64(ROW))], source_etype=I8), I64(ROW))
+        b.store(value, b.gep(target, [b.mul(number, I64(apart))], source_etype=I8), align=4)
+    rest = b.and_(count, I64(ROW - 1))
+    with b.if_then(b.icmp_signed(">", rest, I64(0))):
+        value = read_bytes(b, b.gep(source, [b.mul(whole, I64(ROW))], source_etype=I8), rest)
+        b.store(value, b.gep(target, [b.mul(whole, I64(apart))], source_etype=I8), align=4)

@@ -17,7 +17,7 @@ from ingot.codegen.llvm.column_micro import accumulate_columns, column_masks, co
 from ingot.codegen.llvm.emitter import Frame, NestEmitter
 from ingot.codegen.llvm.lanes import Lane
 from ingot.codegen.llvm.loops import Loops
-from ingot.codegen.llvm.matrix_micro import MatrixSums, Rows, copy_run
+from ingot.codegen.llvm.matrix_micro import Gathered, MatrixSums, Rows, copy_run
 from ingot.codegen.llvm.matrix_registers import ROW
 from ingot.codegen.llvm.micro import cells_of
 from ingot.codegen.llvm.narrow_micro import accumulate_narrow
@@ -40,6 +40,7 @@ from ingot.codegen.llvm.unpacked import (
 from ingot.dims import Dim
 from ingot.loops.ir import (
     GATHERED_ROWS,
+    MATRIX_ROWS,
     Buffer,
     ByteDot,
     CodeBlocks,
@@ -147,7 +148,7 @@ class _Emitter:
             with self.loops.loop(low, high, tile.rows) as row:
                 rows = smaller(b, b.sub(high, row), I64(tile.rows))
                 if self.product.gathers:
-                    self._sum_lines(self._gather(row, rows), packed)
+                    MatrixSums(self.loops, tile, self.sums).of_gathered(self._gather(row, rows), packed)
                 else:
                     self._sum(row, rows, packed)
                 self._finish(row, rows, column, columns)
@@ -405,7 +406,7 @@ class _Emitter:
             with self.loops.loop(b.sdiv(low, panels), last, 1, watched=True) as step:
                 batch, first = b.sdiv(step, blocks), b.mul(b.srem(step, blocks), height)
                 self._bind(self.product.batch, batch)
-                lines = self._gather(first, smaller(b, b.sub(size(self.m), first), height))
+                gathered = self._gather(first, smaller(b, b.sub(size(self.m), first), height))
                 before = b.mul(step, panels)
                 begin, end = larger(b, b.sub(low, before), I64(0)), smaller(b, b.sub(high, before), panels)
                 with self.loops.loop(begin, end, 1, watched=True) as panel:
@@ -414,38 +415,45 @@ class _Emitter:
                     start = b.mul(b.add(b.mul(batch, panels), panel), size(self.depth * tile.columns))
                     base = self.frame.buffers[self.product.rhs.buffer]
                     packed = b.gep(base, [start], source_etype=self.panel_kind)
-                    with self.loops.loop(I64(0), lines.count, tile.rows) as line:
-                        rows = smaller(b, b.sub(lines.count, line), I64(tile.rows))
-                        place = b.gep(lines.first, [b.mul(line, lines.apart)], source_etype=I8)
-                        self._sum_lines(Rows(place, lines.apart, rows), packed)
+                    with self.loops.loop(I64(0), gathered.count, tile.rows) as line:
+                        rows = smaller(b, b.sub(gathered.count, line), I64(tile.rows))
+                        MatrixSums(self.loops, tile, self.sums).of_gathered(gathered.part(b, line, rows), packed)
                         self._finish(b.add(first, line), rows, column, columns)
 
-    def _gather(self, first: ir.Value, count: ir.Value) -> Rows:
-        """Copy rows of the left operand side by side, into the memory of this thread."""
+    def _gather(self, first: ir.Value, count: ir.Value) -> Gathered:
+        """Copy rows of the left operand as matrices, into the memory of this thread: by way of a line, if they lie apart.
+
+        Behind a line there is room for what the last of its runs is filled up with.
+        """
         b, product, size = self.b, self.product, self.frame.size
         (buffer,), (*outer, inner) = product.scratch, product.k
-        line, bytes_ = size(product.gathered_line), size(inner.extent * product.lhs.dtype.numpy.itemsize)
-        begin = b.mul(self.frame.thread, size(product.gathered_line * GATHERED_ROWS))
-        lines = b.gep(self.frame.buffers[buffer], [begin], source_etype=I8)
+        assert self.tile.dot is not None
+        chunks = size(self.depth // self.tile.dot.units)
+        own = b.mul(self.frame.thread, size(product.gathered_bytes))
+        begin = b.gep(self.frame.buffers[buffer], [own], source_etype=I8)
+        line = b.gep(begin, [b.mul(chunks, I64(GATHERED_ROWS * ROW))], source_etype=I8)
+        gathered = Gathered(begin, chunks, count)
+        width_ = product.lhs.dtype.numpy.itemsize
         run = size(-(-inner.extent // product.terms) * 4)
         cell = stack_slot(b, I64)
         with self._each_row(first, count) as row:
             start, where = self._starts()
-            b.store(b.mul(row, line), cell)
-            with _nested(self.loops, self.frame, outer):
-                written = b.load(cell, typ=I64)
-                target = b.gep(lines, [written], source_etype=I8)
-                copy_run(self.loops, self._row(start, where, outer), target, bytes_)
-                b.store(b.add(written, run), cell)
-            zeros = ir.Constant(vector(I8, ROW), None)
-            b.store(zeros, b.gep(lines, [b.load(cell, typ=I64)], source_etype=I8), align=4)
-        return Rows(lines, line, count)
-
-    def _sum_lines(self, lines: Rows, packed: ir.Value) -> None:
-        """Sum a tile of rows that were gathered."""
-        assert self.tile.dot is not None
-        chunks = self.frame.size(self.depth // self.tile.dot.units)
-        MatrixSums(self.loops, self.tile, self.sums).of_lines(lines, chunks, packed)
+            place = gathered.place(b, b.lshr(row, I64(4)), I64(0))
+            target = b.gep(place, [b.mul(b.and_(row, I64(MATRIX_ROWS - 1)), I64(ROW))], source_etype=I8)
+            source, bytes_ = line, b.mul(chunks, I64(ROW))
+            if product.has_plain_rows(self.tile.dot.rest):
+                source, bytes_ = self._row(start, where, ()), size(extent(product.k) * width_)
+            else:
+                b.store(I64(0), cell)
+                with _nested(self.loops, self.frame, outer):
+                    written = b.load(cell, typ=I64)
+                    place = b.gep(line, [written], source_etype=I8)
+                    copy_run(self.loops, self._row(start, where, outer), place, size(inner.extent * width_))
+                    b.store(b.add(written, run), cell)
+                zeros = ir.Constant(vector(I8, ROW), None)
+                b.store(zeros, b.gep(line, [b.load(cell, typ=I64)], source_etype=I8), align=4)
+            copy_run(self.loops, source, target, bytes_, MATRIX_ROWS * ROW)
+        return gathered
 
     def _sum_matrices(self, row: ir.Value, rows: ir.Value, packed: ir.Value) -> None:
         """Sum a tile of rows that each lie in line, at one distance from each other."""
