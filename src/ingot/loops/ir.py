@@ -248,6 +248,10 @@ GATHERED_ROWS = 128
 """Rows that are gathered at a time: a panel is read from memory once for all of them."""
 
 
+_UNPACKED = 512
+"""Rows of a panel in codes that are unpacked at a time: with 64 columns 128 KiB, which stay in a core's cache."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tile:
     """`rows` of `vectors` of `lanes` columns each; `dot` is how several terms are multiplied at once, None if not."""
@@ -399,6 +403,12 @@ class Contraction:
     def unpacks(self) -> bool:
         """Whether panels in codes are unpacked, for more rows than a tile has, into scratch memory."""
         return self.codes is not None and self.codes.dot is None and bool(self.scratch)
+
+    @property
+    def unpacked_rows(self) -> Dim:
+        """The rows of a panel in codes that are unpacked at a time: whole blocks."""
+        assert self.codes is not None
+        return max(self.codes.block, _UNPACKED) if self.codes.block else extent(self.k)
 
     @property
     def sums(self) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from ingot.schedule.pair_dot import pair_dot
 from ingot.schedule.scratch import THREADS, panel_width
 from ingot.schedule.target import Target
 from ingot.schedule.tile import code_tile, tile_of
+from ingot.schedule.work import UNPACKED_TILES
 
 _MOST_LINES = 64
 """Rows of an image that columns are read from in place: as many are in a cache, whatever lies between them."""
@@ -96,8 +97,9 @@ def _schedule_codes(product: Contraction, name: str, target: Target) -> Contract
         return replace(product, codes=replace(codes, dot=dot))
     if isinstance(rows, int) and rows <= tile.rows:
         return product
-    elements = product.depth * THREADS * tile.columns
-    return replace(product, scratch=(Buffer(f"{name}_panel", product.dtype, elements),))
+    panel = Buffer(f"{name}_panel", product.dtype, THREADS * product.unpacked_rows * tile.columns)
+    sums = Buffer(f"{name}_sums", product.dtype, THREADS * UNPACKED_TILES * tile.rows * tile.columns)
+    return replace(product, scratch=(panel, sums))
 
 
 def rounded_before(product: Contraction, name: str) -> tuple[RoundedRows, Contraction]:

@@ -36,6 +36,9 @@ units."""
 LEAST_TILES = 8
 """Tiles in a panel of columns that are worth packing it again for another thread."""
 
+UNPACKED_TILES = 64
+"""Tiles of rows that a part of a panel in codes is unpacked for at a time: their sums are held in memory meanwhile."""
+
 ROWS_HIDING_A_READ = 8
 """Rows that a row of the right side could be multiplied by in the time it takes to be read."""
 

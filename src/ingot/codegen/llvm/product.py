@@ -19,7 +19,7 @@ from ingot.codegen.llvm.lanes import Lane
 from ingot.codegen.llvm.loops import Loops
 from ingot.codegen.llvm.matrix_micro import Gathered, MatrixSums, Rows, copy_run
 from ingot.codegen.llvm.matrix_registers import ROW
-from ingot.codegen.llvm.micro import cells_of
+from ingot.codegen.llvm.micro import Cells, cells_of
 from ingot.codegen.llvm.narrow_micro import accumulate_narrow
 from ingot.codegen.llvm.pair_micro import accumulate_pairs
 from ingot.codegen.llvm.pair_pack import pack_pairs
@@ -37,6 +37,7 @@ from ingot.codegen.llvm.unpacked import (
     store_dots,
     store_row,
 )
+from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.loops.ir import (
     GATHERED_ROWS,
@@ -58,7 +59,7 @@ from ingot.loops.ir import (
     widened,
 )
 from ingot.schedule.tile import heights
-from ingot.schedule.work import CONTRACTION_GRAIN, LEAST_TILES, ROWS_HIDING_A_READ
+from ingot.schedule.work import CONTRACTION_GRAIN, LEAST_TILES, ROWS_HIDING_A_READ, UNPACKED_TILES
 
 SUM = "sum"
 """The local that holds a sum in the epilogue of a product without groups."""
@@ -95,6 +96,14 @@ def _share(b: Builder, sharing: Sharing, product: Contraction) -> Share:
         wanted = up(b, b.mul(threads, I64(2)), larger(b, stacks, I64(1)))
         tiles = larger(b, smaller(b, b.sdiv(tiles, I64(LEAST_TILES)), wanted), I64(1))
     return Share(work, b.mul(stacks, tiles))
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some terms of all that are summed: the first, and how many."""
+
+    first: ir.Value
+    count: ir.Value
 
 
 class _Emitter:
@@ -194,25 +203,73 @@ class _Emitter:
         column = b.mul(panel, I64(self.columns))
         left = b.sub(self.frame.size(self.n), column)
         columns = b.select(b.icmp_signed("<", left, I64(self.columns)), left, I64(self.columns))
-        summed = self._panel(stack, column)
         begin = b.sub(low, b.mul(stack, tiles))
         begin = b.select(b.icmp_signed(">", begin, I64(0)), begin, I64(0))
         end = b.sub(high, b.mul(stack, tiles))
         end = b.select(b.icmp_signed("<", end, tiles), end, tiles)
+        if self.product.unpacks:
+            self._unpacked_stack(stack, column, columns, begin, end)
+            return
+        summed = self._panel(stack, column)
         with self.loops.loop(begin, end, 1, watched=True) as index:
-            row = b.mul(index, I64(tile.rows))
-            left = b.sub(self.frame.size(self.m), row)
-            rows = b.select(b.icmp_signed("<", left, I64(tile.rows)), left, I64(tile.rows))
+            row, rows = self._rows_of(index)
             summed(row, rows)
             self._finish(row, rows, column, columns)
+
+    def _rows_of(self, index: ir.Value) -> tuple[ir.Value, ir.Value]:
+        """The first row of a tile, and how many it has."""
+        b, tile = self.b, self.tile
+        row = b.mul(index, I64(tile.rows))
+        left = b.sub(self.frame.size(self.m), row)
+        return row, b.select(b.icmp_signed("<", left, I64(tile.rows)), left, I64(tile.rows))
+
+    def _unpacked_stack(
+        self, stack: ir.Value, column: ir.Value, columns: ir.Value, begin: ir.Value, end: ir.Value
+    ) -> None:
+        """Some tiles of a panel in codes: for more rows than one has, parts of the panel are unpacked before."""
+        b, loop, tile, codes = self.b, self.loops.loop, self.tile, self.product.codes
+        assert codes is not None
+        packed, (panel, held) = self._codes_of(stack), self.product.scratch
+        with b.if_else(b.icmp_signed("<=", self.frame.size(self.m), I64(tile.rows))) as (few, many):
+            with few, loop(begin, end, 1, watched=True) as index:
+                row, rows = self._rows_of(index)
+                self._sum(row, rows, packed, codes)
+                self._finish(row, rows, column, columns)
+            with many:
+                thread, depth, most = self.frame.thread, self.frame.size(self.depth), self.product.unpacked_rows
+                own = b.mul(thread, self.frame.size(most * tile.columns))
+                unpacked = b.gep(self.frame.buffers[panel], [own], source_etype=self.kind)
+                size = tile.rows * tile.columns
+                own = b.mul(thread, I64(UNPACKED_TILES * size))
+                sums, stack_sums = b.gep(self.frame.buffers[held], [own], source_etype=self.kind), self.sums
+                bytes_ = panel_bytes(self.loops, codes, tile, self.frame.size(most))
+                with loop(begin, end, UNPACKED_TILES) as first:
+                    last = smaller(b, b.add(first, I64(UNPACKED_TILES)), end)
+                    with b.counted(I64(0), depth, self.frame.size(most)) as done:
+                        part = Part(done, smaller(b, b.sub(depth, done), self.frame.size(most)))
+                        number = b.sdiv(done, self.frame.size(most))
+                        start = b.gep(packed, [b.mul(number, bytes_)], source_etype=I8)
+                        unpack_codes(self.loops, codes, tile, start, part.count, unpacked)
+                        with loop(first, last, 1, watched=True) as index:
+                            place = b.mul(b.sub(index, first), I64(size))
+                            self.sums = b.gep(sums, [place], source_etype=self.kind)
+                            row, rows = self._rows_of(index)
+                            self._sum(row, rows, unpacked, part=part)
+                    with loop(first, last, 1) as index:
+                        place = b.mul(b.sub(index, first), I64(size))
+                        self.sums = b.gep(sums, [place], source_etype=self.kind)
+                        row, rows = self._rows_of(index)
+                        self._finish(row, rows, column, columns)
+                self.sums = stack_sums
 
     # --- the panel of columns
 
     def _panel(self, stack: ir.Value, column: ir.Value) -> Callable[[ir.Value, ir.Value], None]:
         """Prepare the panel of a stack, from a column on: the function that sums a tile of rows with it."""
         b, elements = self.b, self.depth * self.tile.columns
-        if self.product.codes is not None:
-            return self._coded_panel(stack)
+        if (codes := self.product.codes) is not None:
+            words = self._codes_of(stack)
+            return lambda row, rows: self._sum(row, rows, words, codes)
         if self.product.packed:
             start, base = b.mul(stack, self.frame.size(elements)), self.frame.buffers[self.product.rhs.buffer]
         else:
@@ -286,30 +343,12 @@ class _Emitter:
         place = b.add(self._base(rhs.index, (*self.product.k, n)), b.mul(column, self.frame.size(rhs.index.factor(n))))
         return b.gep(self.frame.buffers[rhs.buffer], [place], source_etype=element(rhs.dtype))
 
-    def _coded_panel(self, stack: ir.Value) -> Callable[[ir.Value, ir.Value], None]:
-        """The same of a panel in codes: for more rows than a tile has, it is unpacked before."""
-        b, product, codes = self.b, self.product, self.product.codes
-        assert codes is not None
-        depth = self.frame.size(self.depth)
-        start = b.mul(stack, panel_bytes(self.loops, codes, self.tile, depth))
-        packed = b.gep(self.frame.buffers[product.rhs.buffer], [start], source_etype=I8)
-        if not product.unpacks:
-            return lambda row, rows: self._sum(row, rows, packed, codes)
-        (buffer,) = product.scratch
-        own = b.mul(self.frame.thread, self.frame.size(self.depth * self.tile.columns))
-        unpacked = b.gep(self.frame.buffers[buffer], [own], source_etype=self.kind)
-        many = b.icmp_signed(">", self.frame.size(self.m), I64(self.tile.rows))
-        with b.if_then(many):
-            unpack_codes(self.loops, codes, self.tile, packed, depth, unpacked)
-
-        def summed(row: ir.Value, rows: ir.Value) -> None:
-            with b.if_else(many) as (from_floats, from_codes):
-                with from_floats:
-                    self._sum(row, rows, unpacked)
-                with from_codes:
-                    self._sum(row, rows, packed, codes)
-
-        return summed
+    def _codes_of(self, stack: ir.Value) -> ir.Value:
+        """Where a panel in codes begins."""
+        b, product = self.b, self.product
+        assert product.codes is not None
+        start = b.mul(stack, panel_bytes(self.loops, product.codes, self.tile, self.frame.size(self.depth)))
+        return b.gep(self.frame.buffers[product.rhs.buffer], [start], source_etype=I8)
 
     def _pack(self, column: ir.Value, buffer: Buffer, number: ir.Value) -> None:
         """Pack a panel of columns into a buffer: rows of `k`, and past the last column of each group anything."""
@@ -474,8 +513,12 @@ class _Emitter:
         packed: ir.Value,
         codes: CodeBlocks | None = None,
         tile: Tile | None = None,
+        part: Part | None = None,
     ) -> None:
-        """Sum a tile, or a narrower one of the same panel, with the smallest height that covers the rows left."""
+        """Sum a tile, or a narrower one of the same panel, with the smallest height that covers the rows left.
+
+        With a `part`, `packed` has these terms alone, which are added to what the terms before them came to.
+        """
         b, tile = self.b, tile or self.tile
         if tile.of_matrices:
             self._sum_matrices(row, rows, packed)
@@ -484,19 +527,26 @@ class _Emitter:
         done = b.append_basic_block("summed")
         for position, height in enumerate(rows_of):
             if position + 1 == len(rows_of):
-                self._sum_height(height, row, rows, packed, codes, tile)
+                self._sum_height(height, row, rows, packed, codes, tile, part)
                 b.branch(done)
                 break
             here, smaller = b.append_basic_block(f"rows{height}"), b.append_basic_block("fewer")
             b.cbranch(b.icmp_signed(">", rows, I64(rows_of[position + 1])), here, smaller)
             b.position_at_end(here)
-            self._sum_height(height, row, rows, packed, codes, tile)
+            self._sum_height(height, row, rows, packed, codes, tile, part)
             b.branch(done)
             b.position_at_end(smaller)
         b.position_at_end(done)
 
     def _sum_height(
-        self, height: int, row: ir.Value, rows: ir.Value, packed: ir.Value, codes: CodeBlocks | None, tile: Tile
+        self,
+        height: int,
+        row: ir.Value,
+        rows: ir.Value,
+        packed: ir.Value,
+        codes: CodeBlocks | None,
+        tile: Tile,
+        part: Part | None,
     ) -> None:
         """Sum `height` rows; where there are fewer, the last one is summed again."""
         b, product, apart = self.b, self.product, self.tile.columns
@@ -504,6 +554,9 @@ class _Emitter:
         starts_apart = isinstance(tile.dot, ByteDot)
         if starts_apart:
             start_sums(b, tile, cells, packed)
+        if part is not None:
+            with b.if_then(b.icmp_signed(">", part.first, I64(0))):
+                self._resume(cells)
         starts, numbers = [], []
         outer, inner, step = self._summed()
         self._bind(product.m, row)
@@ -521,6 +574,9 @@ class _Emitter:
             read = b.load(step_cell, typ=I64)
             panel = b.gep(packed, [read], source_etype=self.panel_kind)
             extent_ = self.frame.size(inner)
+            if part is not None:
+                extent_, before = part.count, b.mul(part.first, self.frame.size(step))
+                pointers = [b.gep(pointer, [before], source_etype=self.kind) for pointer in pointers]
             if product.from_zeros:
                 extent_ = b.select(b.icmp_signed("==", self._number(), I64(0)), I64(0), extent_)
             match tile.dot:
@@ -551,6 +607,12 @@ class _Emitter:
         for line in range(height):
             for index in range(tile.vectors):
                 b.store(b.load(cells[line][index], typ=self.lanes), self._sum_place(I64(line), index))
+
+    def _resume(self, cells: Cells) -> None:
+        """Set accumulators to the sums of a tile so far."""
+        for line, row in enumerate(cells):
+            for index, cell in enumerate(row):
+                self.b.store(self.b.load(self._sum_place(I64(line), index), typ=self.lanes), cell)
 
     def _summed(self) -> tuple[Sequence[Var], Dim, Dim]:
         """The axes that are summed one after another, and of the innermost one its terms, and how far apart these lie.
