@@ -44,10 +44,9 @@ def _functions() -> str:
     module = ir.Module("emulated")
     for name, emit in _EMULATED.items():
         numbers = 3 if name.startswith("tdp") else 0 if name in ("ldtilecfg", "tilerelease") else 1
-        places = {"ldtilecfg": [PTR], "tileloadd64": [PTR, I64], "tilestored64": [PTR, I64]}.get(name, [])
-        function = ir.Function(
-            module, ir.FunctionType(ir.VoidType(), [PTR, *[I8] * numbers, *places]), f"emulated.{name}"
-        )
+        places: list[ir.Type] = _PLACES.get(name, [])
+        kinds: list[ir.Type] = [PTR, *[I8] * numbers, *places]
+        function = ir.Function(module, ir.FunctionType(ir.VoidType(), kinds), f"emulated.{name}")
         function.linkage = "internal"
         b = Builder(function.append_basic_block("entry"))
         state, *arguments = function.args
@@ -131,6 +130,7 @@ def _pairs(b: Builder, total: ir.Value, left: ir.Value, right: ir.Value) -> None
     b.store(value, total)
 
 
+_PLACES: dict[str, list[ir.Type]] = {"ldtilecfg": [PTR], "tileloadd64": [PTR, I64], "tilestored64": [PTR, I64]}
 _ADDED: dict[str, Callable[..., None]] = {
     "tdpbusd": partial(_bytes, True),
     "tdpbssd": partial(_bytes, False),

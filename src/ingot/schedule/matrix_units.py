@@ -24,9 +24,9 @@ _SUMS = 4
 def matrix_units(product: Contraction, rest: bool, target: Target) -> int:
     """How many rows of a panel a target multiplies at once; 1 without instructions for that.
 
-    The terms of a row must be neighbours; `rest` is whether some may be left over at the end of the innermost axis. Rows
-    are gathered, so that matrices lie side by side, where weights are packed ahead. Elsewhere each panel would be packed
-    for every block of rows: these are read where they lie, and must have one distance.
+    The terms of a row must be neighbours; `rest` is whether some may be left over at the end of the innermost axis.
+    Rows are gathered, so that matrices lie side by side, where weights are packed ahead. Elsewhere each panel would be
+    packed for every block of rows: these are read where they lie, and must have one distance.
     """
     needed = Dot.AMX_BF16 if product.lhs.dtype is DType.BFLOAT16 else Dot.AMX_INT8
     inner = product.k[-1]

@@ -11,6 +11,9 @@ LOOP_GRAIN = 1 << 17
 CONTRACTION_GRAIN = 1 << 18
 """Multiply-adds that are worth a thread of their own: some microseconds."""
 
+MATRIX_SPEED = 8
+"""How many times as many products instructions on matrices add as others do in the same time."""
+
 PIECES_PER_THREAD = 4
 """Pieces for each thread, where there is little work: a late thread's pieces are done by others."""
 

@@ -129,31 +129,8 @@ class MatrixSums:
         self._clear(count)
         with self._loops.loop(I64(0), rows.chunks, 1) as chunk:
             places = [rows.place(b, I64(block), chunk) for block in range(count)]
-            self._prefetch(places, panel, chunk)
             self._add(count, chunk, panel, lambda block, register: registers.load(b, register, places[block], I64(ROW)))
         self._store(count)
-
-    def _prefetch(self, places, panel, chunk) -> None:
-        import os
-
-        b, tile = self._b, self._tile
-        da, db = int(os.environ.get("PFA", "0")), int(os.environ.get("PFB", "0"))
-        kind = ir.FunctionType(ir.VoidType(), [PTR, I32, I32, I32])
-        function = b.module.declared("llvm.prefetch.p0", kind)
-        if da:
-            for place in places:
-                for line in range(MATRIX_ROWS):
-                    b.call(
-                        function,
-                        [b.gep(place, [I64((da * MATRIX_ROWS + line) * ROW)], source_etype=I8), I32(0), I32(3), I32(1)],
-                    )
-        if db:
-            start = b.gep(panel, [b.mul(chunk, I64(16 * tile.columns))], source_etype=I32)
-            lines = 16 * tile.columns * 4 // ROW
-            for line in range(lines):
-                b.call(
-                    function, [b.gep(start, [I64((db * lines + line) * ROW)], source_etype=I8), I32(0), I32(3), I32(1)]
-                )
 
     def _clear(self, count: int) -> None:
         for block in range(count):

@@ -59,7 +59,7 @@ from ingot.loops.ir import (
     widened,
 )
 from ingot.schedule.tile import heights
-from ingot.schedule.work import CONTRACTION_GRAIN, LEAST_TILES, ROWS_HIDING_A_READ, UNPACKED_TILES
+from ingot.schedule.work import CONTRACTION_GRAIN, LEAST_TILES, MATRIX_SPEED, ROWS_HIDING_A_READ, UNPACKED_TILES
 
 SUM = "sum"
 """The local that holds a sum in the epilogue of a product without groups."""
@@ -90,8 +90,10 @@ def _share(b: Builder, sharing: Sharing, product: Contraction) -> Share:
     if product.panels is not None:
         return Share(b.sdiv(size(depth * ROWS_HIDING_A_READ), I64(CONTRACTION_GRAIN)), stacks)
     if product.gathers:  # rows are gathered again for every piece of their columns
-        blocks = up(b, size(extent(product.m)), I64(GATHERED_ROWS))
-        return Share(work, b.mul(stacks, blocks))
+        blocks = b.mul(size(extent(product.batch)), up(b, size(extent(product.m)), I64(GATHERED_ROWS)))
+        wanted = b.sub(b.mul(threads, I64(2)), I64(1))  # two for each thread, but one for one
+        times = smaller(b, up(b, wanted, larger(b, blocks, I64(1))), panels)
+        return Share(b.sdiv(work, I64(MATRIX_SPEED)), b.mul(blocks, times))
     if not product.packed or product.unpacks:
         wanted = up(b, b.mul(threads, I64(2)), larger(b, stacks, I64(1)))
         tiles = larger(b, smaller(b, b.sdiv(tiles, I64(LEAST_TILES)), wanted), I64(1))
@@ -175,9 +177,12 @@ class _Emitter:
         return self.loops.scalar(self.product.number)
 
     def _part(self, stacks: ir.Value, tiles: ir.Value) -> tuple[ir.Value, ir.Value]:
-        """The tiles of a piece, counted through all panels; if it packs or unpacks, whole panels as far as possible."""
+        """The tiles of a piece, counted through all panels; if it packs or unpacks, whole panels as far as possible.
+
+        If it gathers, the panels of a piece, counted through all blocks of rows: whole blocks as far as possible.
+        """
         b, piece, pieces = self.b, self.frame.piece, self.frame.pieces
-        if self.product.packed and not self.product.unpacks:
+        if self.product.packed and not self.product.unpacks and not self.product.gathers:
             return part_of(b, b.mul(stacks, tiles), piece, pieces)
         times = up(b, pieces, larger(b, stacks, I64(1)))
         first, last = part_of(b, b.mul(stacks, times), piece, pieces)
@@ -197,7 +202,7 @@ class _Emitter:
 
     def _stack(self, stack: ir.Value, panels: ir.Value, tiles: ir.Value, low: ir.Value, high: ir.Value) -> None:
         """The tiles of one column panel that belong to this piece."""
-        b, tile = self.b, self.tile
+        b = self.b
         panel, batch = b.srem(stack, panels), b.sdiv(stack, panels)
         self._bind(self.product.batch, batch)
         column = b.mul(panel, I64(self.columns))
@@ -438,8 +443,7 @@ class _Emitter:
         b, tile, size = self.b, self.tile, self.frame.size
         height = I64(GATHERED_ROWS)
         blocks = up(b, size(self.m), height)
-        total = b.mul(b.mul(size(extent(self.product.batch)), blocks), panels)
-        low, high = part_of(b, total, self.frame.piece, self.frame.pieces)
+        low, high = self._part(b.mul(size(extent(self.product.batch)), blocks), panels)
         with b.if_then(b.icmp_signed("<", low, high)):
             last = b.add(b.sdiv(b.sub(high, I64(1)), panels), I64(1))
             with self.loops.loop(b.sdiv(low, panels), last, 1, watched=True) as step:
@@ -460,9 +464,9 @@ class _Emitter:
                         self._finish(b.add(first, line), rows, column, columns)
 
     def _gather(self, first: ir.Value, count: ir.Value) -> Gathered:
-        """Copy rows of the left operand as matrices, into the memory of this thread: by way of a line, if they lie apart.
+        """Copy rows of the left operand as matrices, into the memory of this thread.
 
-        Behind a line there is room for what the last of its runs is filled up with.
+        Those that lie apart go by way of a line, with room behind it for what the last of its runs is filled up with.
         """
         b, product, size = self.b, self.product, self.frame.size
         (buffer,), (*outer, inner) = product.scratch, product.k
