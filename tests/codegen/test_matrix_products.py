@@ -26,6 +26,7 @@ from ingot.ir.model import Model
 from ingot.loops.ir import Contraction, Kernel, kernels_in, nests_in
 from ingot.loops.parametrise import parametrise
 from ingot.providers.cpu import Cpu, code
+from ingot.schedule import matrix_units
 from ingot.schedule.target import MATRICES, Dot, Target, named
 
 AMX = named("x86-64-v4+amx")
@@ -111,13 +112,28 @@ def test_stacks_of_matrices_and_transposed_ones_are_multiplied(left: str, target
 @needs_vectors
 @pytest.mark.parametrize("points", of_bytes.POINTS)
 @pytest.mark.parametrize("name", of_bytes.CONVOLUTIONS)
-def test_convolutions_of_bytes_give_the_sums_of_the_reference(name: str, points: str, target: Target) -> None:
+def test_convolutions_of_bytes_give_the_sums_of_the_reference(
+    name: str, points: str, target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(matrix_units, "_FEWEST_TERMS", 1)
     model, arrays = of_bytes.convolution(name, points, computed=False)
     constant = of_pairs.with_constant(model, "w", arrays["w"])
     reference = Session(model, providers=("reference",), fallback=False)
     session = opened(constant, target)
     assert multiplies_matrices(session) is (name != "1 x 1")  # of which channels are no neighbours
     np.testing.assert_array_equal(session.run(None, {"x": arrays["x"]})[0], reference.run(None, arrays)[0])
+
+
+@needs_vectors
+@pytest.mark.parametrize(("rows", "channels", "is_worth_it"), [(1, 64, False), (4, 64, True), (9, 4, False)])
+def test_few_rows_and_few_terms_are_left_to_vectors(
+    rows: int, channels: int, is_worth_it: bool, target: Target
+) -> None:
+    text = f"""<ir_version: 9, opset_import: ["" : 21]>
+        g (uint8[1, {channels}, {rows + 2}, 3] x, int8[20, {channels}, 3, 3] w) => (y) {{ y = ConvInteger (x, w) }}"""
+    w = of_bytes.bytes_of("int8", (20, channels, 3, 3), 2)
+    session = opened(of_pairs.with_constant(parse_model(text), "w", w), target)
+    assert multiplies_matrices(session) is is_worth_it
 
 
 @needs_vectors

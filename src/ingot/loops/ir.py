@@ -389,8 +389,13 @@ class Contraction:
 
     @property
     def gathered_bytes(self) -> Dim:
-        """The bytes of a thread's rows that are gathered, and of one line more with what may be written behind it."""
-        return self.depth * 4 * (GATHERED_ROWS + 1) + 128
+        """The bytes of a thread's rows that are gathered, and of the lines that some of them are before."""
+        return self.depth * 4 * GATHERED_ROWS + self.gathered_line * MATRIX_ROWS
+
+    @property
+    def gathered_line(self) -> Dim:
+        """The bytes of a line, with room for what the last of its runs is filled up with."""
+        return self.depth * 4 + 128
 
     def has_plain_rows(self, rest: bool) -> bool:
         """Whether all rows of the left operand have one distance, and their terms lie as in a panel.

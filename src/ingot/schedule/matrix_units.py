@@ -17,6 +17,9 @@ _LANES = 16
 _FEWEST_ROWS = 4
 """Rows of bytes from which on matrices are faster: fewer are multiplied by vectors as fast as weights are read."""
 
+_FEWEST_TERMS = 64
+"""Terms of rows that have to be gathered from which on matrices are faster: so many are in one."""
+
 _SUMS = 4
 """Matrices of sums in registers: as many instructions are under way at once, and as many registers are left."""
 
@@ -32,10 +35,18 @@ def matrix_units(product: Contraction, rest: bool, target: Target) -> int:
     inner = product.k[-1]
     if needed not in target.dots or target.vector != 64 or (product.lhs.index.factor(inner) != 1 != inner.extent):
         return 1
-    rows = extent(product.m)
-    if product.is_of_bytes and isinstance(rows, int) and rows < _FEWEST_ROWS:
+    is_plain = product.has_plain_rows(rest)
+    if product.is_of_bytes and _is_small(product, is_plain):
         return 1
-    return _UNITS if product.packed or product.has_plain_rows(rest) else 1
+    return _UNITS if product.packed or is_plain else 1
+
+
+def _is_small(product: Contraction, is_plain: bool) -> bool:
+    """Whether vectors multiply bytes as fast: few rows, for which weights are read, or few terms that lie apart."""
+    rows, terms = extent(product.m), extent(product.k)
+    if isinstance(rows, int) and rows < _FEWEST_ROWS:
+        return True
+    return not is_plain and isinstance(terms, int) and terms < _FEWEST_TERMS
 
 
 def matrix_tile(rows: Dim, columns: Dim, groups: int, dot: ByteDot | PairDot) -> Tile:

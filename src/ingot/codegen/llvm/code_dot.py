@@ -45,6 +45,8 @@ def accumulate_rounded(
             _start(loops, codes, block, total, own)
         with loops.loop(I64(0), up(b, block.count, I64(codes.each)), 1) as group:
             first = b.add(block.first, b.mul(group, I64(codes.each)))
+            if loops.frame.target.fetches_ahead:
+                block.fetch_ahead(group)
             read = block.words(group)
             for part in range(codes.each // 4):
                 place = b.add(first, I64(4 * part))

@@ -42,6 +42,11 @@ class Gathered:
         number = b.add(b.mul(block, self.chunks), chunk)
         return b.gep(self.first, [b.mul(number, I64(MATRIX_ROWS * ROW))], source_etype=I8)
 
+    def row(self, b: Builder, row: ir.Value) -> ir.Value:
+        """The address of the first 64 bytes of a row; the next ones are in the next matrix."""
+        place = self.place(b, b.lshr(row, I64(4)), I64(0))
+        return b.gep(place, [b.mul(b.and_(row, I64(MATRIX_ROWS - 1)), I64(ROW))], source_etype=I8)
+
     def part(self, b: Builder, row: ir.Value, count: ir.Value) -> Gathered:
         """So many rows, from one that begins a matrix on."""
         return Gathered(self.place(b, b.lshr(row, I64(4)), I64(0)), self.chunks, count)

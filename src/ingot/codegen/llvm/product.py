@@ -24,7 +24,7 @@ from ingot.codegen.llvm.narrow_micro import accumulate_narrow
 from ingot.codegen.llvm.pair_micro import accumulate_pairs
 from ingot.codegen.llvm.pair_pack import pack_pairs
 from ingot.codegen.llvm.share import Share, Sharing, larger, part_of, smaller, up
-from ingot.codegen.llvm.types import I8, I64, element, stack_slot, vector, width
+from ingot.codegen.llvm.types import I8, I64, PTR, element, stack_slot, vector, width
 from ingot.codegen.llvm.unpacked import (
     MOST_DOT_ROWS,
     MOST_ROWS,
@@ -464,39 +464,69 @@ class _Emitter:
                         self._finish(b.add(first, line), rows, column, columns)
 
     def _gather(self, first: ir.Value, count: ir.Value) -> Gathered:
-        """Copy rows of the left operand as matrices, into the memory of this thread.
-
-        Those that lie apart go by way of a line, with room behind it for what the last of its runs is filled up with.
-        """
+        """Copy rows of the left operand as matrices, into the memory of this thread."""
         b, product, size = self.b, self.product, self.frame.size
-        (buffer,), (*outer, inner) = product.scratch, product.k
+        (buffer,) = product.scratch
         assert self.tile.dot is not None
         chunks = size(self.depth // self.tile.dot.units)
         own = b.mul(self.frame.thread, size(product.gathered_bytes))
         begin = b.gep(self.frame.buffers[buffer], [own], source_etype=I8)
-        line = b.gep(begin, [b.mul(chunks, I64(GATHERED_ROWS * ROW))], source_etype=I8)
         gathered = Gathered(begin, chunks, count)
-        width_ = product.lhs.dtype.numpy.itemsize
-        run = size(-(-inner.extent // product.terms) * 4)
-        cell = stack_slot(b, I64)
-        with self._each_row(first, count) as row:
-            start, where = self._starts()
-            place = gathered.place(b, b.lshr(row, I64(4)), I64(0))
-            target = b.gep(place, [b.mul(b.and_(row, I64(MATRIX_ROWS - 1)), I64(ROW))], source_etype=I8)
-            source, bytes_ = line, b.mul(chunks, I64(ROW))
-            if product.has_plain_rows(self.tile.dot.rest):
-                source, bytes_ = self._row(start, where, ()), size(extent(product.k) * width_)
-            else:
-                b.store(I64(0), cell)
-                with _nested(self.loops, self.frame, outer):
-                    written = b.load(cell, typ=I64)
-                    place = b.gep(line, [written], source_etype=I8)
-                    copy_run(self.loops, self._row(start, where, outer), place, size(inner.extent * width_))
-                    b.store(b.add(written, run), cell)
-                zeros = ir.Constant(vector(I8, ROW), None)
-                b.store(zeros, b.gep(line, [b.load(cell, typ=I64)], source_etype=I8), align=4)
-            copy_run(self.loops, source, target, bytes_, MATRIX_ROWS * ROW)
+        if product.has_plain_rows(self.tile.dot.rest):
+            bytes_ = size(extent(product.k) * product.lhs.dtype.numpy.itemsize)
+            with self._each_row(first, count) as row:
+                source = self._row(*self._starts(), ())
+                copy_run(self.loops, source, gathered.row(b, row), bytes_, MATRIX_ROWS * ROW)
+            return gathered
+        lines = b.gep(begin, [b.mul(chunks, I64(GATHERED_ROWS * ROW))], source_etype=I8)
+        with b.if_else(b.icmp_signed("==", b.and_(self._run_bytes(), I64(ROW - 1)), I64(0))) as (whole, rest):
+            with whole:
+                self._gather_runs(first, count, gathered)
+            with rest, self.loops.loop(I64(0), count, MATRIX_ROWS) as base:
+                few = smaller(b, b.sub(count, base), I64(MATRIX_ROWS))
+                self._gather_lines(b.add(first, base), few, lines)
+                with self.loops.loop(I64(0), few, 1) as row:  # what was stored just now is not read yet
+                    line = b.gep(lines, [b.mul(row, size(product.gathered_line))], source_etype=I8)
+                    target = gathered.row(b, b.add(base, row))
+                    copy_run(self.loops, line, target, b.mul(chunks, I64(ROW)), MATRIX_ROWS * ROW)
         return gathered
+
+    def _gather_runs(self, first: ir.Value, count: ir.Value, gathered: Gathered) -> None:
+        """Copy rows whose runs are multiples of 64 bytes, each to its places in matrices."""
+        b = self.b
+        cell = stack_slot(b, PTR)
+        with self._each_row(first, count) as row:
+            b.store(gathered.row(b, row), cell)
+            with self._each_run() as (source, bytes_):
+                target = b.load(cell, typ=PTR)
+                copy_run(self.loops, source, target, bytes_, MATRIX_ROWS * ROW)
+                b.store(b.gep(target, [b.mul(bytes_, I64(MATRIX_ROWS))], source_etype=I8), cell)
+
+    def _gather_lines(self, first: ir.Value, count: ir.Value, lines: ir.Value) -> None:
+        """Copy rows, each in a line of its own, with zeros behind."""
+        b = self.b
+        cell = stack_slot(b, PTR)
+        units = b.mul(up(b, self._run_bytes(), I64(4)), I64(4))
+        with self._each_row(first, count) as row:
+            start = b.mul(row, self.frame.size(self.product.gathered_line))
+            b.store(b.gep(lines, [start], source_etype=I8), cell)
+            with self._each_run() as (source, bytes_):
+                target = b.load(cell, typ=PTR)
+                copy_run(self.loops, source, target, bytes_)
+                b.store(b.gep(target, [units], source_etype=I8), cell)
+            b.store(ir.Constant(vector(I8, ROW), None), b.load(cell, typ=PTR), align=4)
+
+    def _run_bytes(self) -> ir.Value:
+        """The bytes of a row that are neighbours."""
+        return self.frame.size(self.product.k[-1].extent * self.product.lhs.dtype.numpy.itemsize)
+
+    @contextmanager
+    def _each_run(self) -> Iterator[tuple[ir.Value, ir.Value]]:
+        """Loops over the runs of the current row, with the address and the bytes of one; their body is emitted in it."""
+        start, where = self._starts()
+        *outer, _ = self.product.k
+        with _nested(self.loops, self.frame, outer):
+            yield self._row(start, where, outer), self._run_bytes()
 
     def _sum_matrices(self, row: ir.Value, rows: ir.Value, packed: ir.Value) -> None:
         """Sum a tile of rows that each lie in line, at one distance from each other."""
