@@ -2,36 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.byte_micro import accumulate_bytes, start_sums
-from ingot.codegen.llvm.byte_pack import moved_load, pack_bytes
 from ingot.codegen.llvm.code_blocks import panel_bytes
 from ingot.codegen.llvm.code_dot import ByteRow, accumulate_rounded
 from ingot.codegen.llvm.code_micro import accumulate_codes, unpack_codes
-from ingot.codegen.llvm.column_micro import accumulate_columns, column_masks, columns_at
+from ingot.codegen.llvm.column_micro import accumulate_columns
 from ingot.codegen.llvm.emitter import Frame, NestEmitter
-from ingot.codegen.llvm.lanes import Lane
-from ingot.codegen.llvm.loops import Loops
-from ingot.codegen.llvm.matrix_micro import Gathered, MatrixSums, Rows, copy_run
-from ingot.codegen.llvm.matrix_registers import ROW
+from ingot.codegen.llvm.matrix_micro import MatrixSums
+from ingot.codegen.llvm.matrix_product import MatrixProduct
 from ingot.codegen.llvm.micro import Cells, cells_of
 from ingot.codegen.llvm.narrow_micro import accumulate_narrow
 from ingot.codegen.llvm.pair_micro import accumulate_pairs
-from ingot.codegen.llvm.pair_pack import pack_pairs
-from ingot.codegen.llvm.share import Share, Sharing, larger, part_of, smaller, up
-from ingot.codegen.llvm.types import I8, I64, PTR, element, stack_slot, vector, width
+from ingot.codegen.llvm.product_panels import ProductPanels
+from ingot.codegen.llvm.product_rows import nested
+from ingot.codegen.llvm.share import Share, Sharing, larger, smaller, up
+from ingot.codegen.llvm.types import I8, I64, stack_slot
 from ingot.codegen.llvm.unpacked import (
     MOST_DOT_ROWS,
     MOST_ROWS,
     dot_columns,
-    pack_blocks,
-    packs_blocks,
-    packs_columns,
     reads_columns,
     reads_dots,
     store_dots,
@@ -41,22 +35,13 @@ from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.loops.ir import (
     GATHERED_ROWS,
-    MATRIX_ROWS,
-    Buffer,
     ByteDot,
     CodeBlocks,
     Contraction,
-    For,
-    Index,
-    Inside,
-    Kind,
-    Load,
     PairDot,
-    Store,
     Tile,
     Var,
     extent,
-    widened,
 )
 from ingot.schedule.tile import heights
 from ingot.schedule.work import CONTRACTION_GRAIN, LEAST_TILES, MATRIX_SPEED, ROWS_HIDING_A_READ, UNPACKED_TILES
@@ -108,25 +93,7 @@ class Part:
     count: ir.Value
 
 
-class _Emitter:
-    def __init__(self, b: Builder, frame: Frame, product: Contraction) -> None:
-        self.b = b
-        self.frame = frame
-        self.product = product
-        self.loops = Loops(b, frame)
-        self.m = extent(product.m)
-        self.n = extent(product.n)
-        assert product.tile is not None
-        self.tile = product.tile
-        self.depth = product.depth
-        self.columns = self.tile.columns // product.groups
-        self.kind = element(product.dtype)
-        self.lanes = vector(self.kind, self.tile.lanes)
-        bytes_ = width(product.dtype) * self.tile.lanes
-        self.panel_kind = element(product.panel_dtype)
-        self.masks: Sequence[Sequence[ir.Value]] = ()
-        self.sums = stack_slot(b, ir.ArrayType(self.lanes, self.tile.rows * self.tile.vectors), bytes_)
-
+class _Emitter(ProductPanels, MatrixProduct):
     def emit(self) -> None:
         b, tile, size = self.b, self.tile, self.frame.size
         rows, columns = size(self.m), size(self.n)
@@ -176,30 +143,6 @@ class _Emitter:
         assert self.product.number is not None
         return self.loops.scalar(self.product.number)
 
-    def _part(self, stacks: ir.Value, tiles: ir.Value) -> tuple[ir.Value, ir.Value]:
-        """The tiles of a piece, counted through all panels; if it packs or unpacks, whole panels as far as possible.
-
-        If it gathers, the panels of a piece, counted through all blocks of rows: whole blocks as far as possible.
-        """
-        b, piece, pieces = self.b, self.frame.piece, self.frame.pieces
-        if self.product.packed and not self.product.unpacks and not self.product.gathers:
-            return part_of(b, b.mul(stacks, tiles), piece, pieces)
-        times = up(b, pieces, larger(b, stacks, I64(1)))
-        first, last = part_of(b, b.mul(stacks, times), piece, pieces)
-        low, high = (
-            b.add(b.mul(b.sdiv(at, times), tiles), b.sdiv(b.mul(b.srem(at, times), tiles), times))
-            for at in (first, last)
-        )
-        return low, high
-
-    def _store_panels(self, stacks: ir.Value, panels: ir.Value, buffer: Buffer) -> None:
-        """Pack the panels of a piece into the buffer that a later contraction reads."""
-        b = self.b
-        low, high = part_of(b, stacks, self.frame.piece, self.frame.pieces)
-        with self.loops.loop(low, high, 1, watched=True) as stack:
-            self._bind(self.product.batch, b.sdiv(stack, panels))
-            self._pack(b.mul(b.srem(stack, panels), I64(self.columns)), buffer, stack)
-
     def _stack(self, stack: ir.Value, panels: ir.Value, tiles: ir.Value, low: ir.Value, high: ir.Value) -> None:
         """The tiles of one column panel that belong to this piece."""
         b = self.b
@@ -208,14 +151,14 @@ class _Emitter:
         column = b.mul(panel, I64(self.columns))
         left = b.sub(self.frame.size(self.n), column)
         columns = b.select(b.icmp_signed("<", left, I64(self.columns)), left, I64(self.columns))
+        summed = None if self.product.unpacks else self._panel(stack, column)
         begin = b.sub(low, b.mul(stack, tiles))
         begin = b.select(b.icmp_signed(">", begin, I64(0)), begin, I64(0))
         end = b.sub(high, b.mul(stack, tiles))
         end = b.select(b.icmp_signed("<", end, tiles), end, tiles)
-        if self.product.unpacks:
+        if summed is None:
             self._unpacked_stack(stack, column, columns, begin, end)
             return
-        summed = self._panel(stack, column)
         with self.loops.loop(begin, end, 1, watched=True) as index:
             row, rows = self._rows_of(index)
             summed(row, rows)
@@ -266,8 +209,6 @@ class _Emitter:
                         row, rows = self._rows_of(index)
                         self._finish(row, rows, column, columns)
                 self.sums = stack_sums
-
-    # --- the panel of columns
 
     def _panel(self, stack: ir.Value, column: ir.Value) -> Callable[[ir.Value, ir.Value], None]:
         """Prepare the panel of a stack, from a column on: the function that sums a tile of rows with it."""
@@ -342,204 +283,6 @@ class _Emitter:
             targets = [b.gep(sums, [at], source_etype=self.kind) for at in places]
             store_dots(self.loops, product, own, columns, size(k.extent), targets)
 
-    def _first_column(self, column: ir.Value) -> ir.Value:
-        """The address of the first term of a column of the right operand, which no kernel has packed."""
-        b, rhs, (n,) = self.b, self.product.rhs, self.product.n
-        place = b.add(self._base(rhs.index, (*self.product.k, n)), b.mul(column, self.frame.size(rhs.index.factor(n))))
-        return b.gep(self.frame.buffers[rhs.buffer], [place], source_etype=element(rhs.dtype))
-
-    def _codes_of(self, stack: ir.Value) -> ir.Value:
-        """Where a panel in codes begins."""
-        b, product = self.b, self.product
-        assert product.codes is not None
-        start = b.mul(stack, panel_bytes(self.loops, product.codes, self.tile, self.frame.size(self.depth)))
-        return b.gep(self.frame.buffers[product.rhs.buffer], [start], source_etype=I8)
-
-    def _pack(self, column: ir.Value, buffer: Buffer, number: ir.Value) -> None:
-        """Pack a panel of columns into a buffer: rows of `k`, and past the last column of each group anything."""
-        product, inner = self.product, self.product.k[-1].extent
-        if packs_columns(product) and self.frame.target.masks:
-            self._pack_columns(column, buffer, number)
-        elif not packs_blocks(product) or (isinstance(inner, int) and inner < self.tile.lanes):
-            self._pack_rows(column, buffer, number)
-        elif isinstance(inner, int):
-            self._pack_blocks(column, buffer, number)
-        else:
-            with self.b.if_else(self.b.icmp_signed(">=", self.frame.size(inner), I64(self.tile.lanes))) as (
-                long,
-                short,
-            ):
-                with long:
-                    self._pack_blocks(column, buffer, number)
-                with short:
-                    self._pack_rows(column, buffer, number)
-
-    def _pack_columns(self, column: ir.Value, buffer: Buffer, number: ir.Value) -> None:
-        """The same of columns that are neighbours, a few elements apart from each other, with zeros past the last."""
-        b, product, tile = self.b, self.product, self.tile
-        masks, first = self._column_masks(column), self._first_column(column)
-        step_cell = stack_slot(b, I64)
-        b.store(b.mul(number, self.frame.size(self.depth * tile.columns)), step_cell)  # how far the panel is written
-        with _nested(self.loops, self.frame, product.k):
-            written = b.load(step_cell, typ=I64)
-            place = b.gep(first, [self._moved(product.rhs.index, product.k)], source_etype=self.kind)
-            for index, values in enumerate(columns_at(self.loops, product.dtype, tile, place, masks)):
-                target = b.add(written, I64(index * tile.lanes))
-                store = b.store(values, b.gep(self.frame.buffers[buffer], [target], source_etype=self.kind))
-                store.align = width(product.dtype) * tile.lanes
-            b.store(b.add(written, I64(tile.columns)), step_cell)
-
-    def _column_masks(self, column: ir.Value) -> list[list[ir.Value]]:
-        apart = self.product.rhs.index.factor(self.product.n[0])
-        assert isinstance(apart, int)
-        return column_masks(self.loops, self.tile, self.b.sub(self.frame.size(self.n), column), apart)
-
-    def _pack_blocks(self, column: ir.Value, buffer: Buffer, number: ir.Value) -> None:
-        """The same of columns that are contiguous along the innermost axis of `k`, by transposing blocks of them."""
-        b, product, tile, size = self.b, self.product, self.tile, self.frame.size
-        *outer, inner = product.k
-        stride, left = size(product.rhs.index.factor(product.n[0])), b.sub(size(self.n), column)
-        first, panel = self._first_column(column), self.frame.buffers[buffer]
-        step_cell = stack_slot(b, I64)
-        b.store(b.mul(number, size(self.depth * tile.columns)), step_cell)  # how far the panel has been written
-        with _nested(self.loops, self.frame, outer):
-            written = b.load(step_cell, typ=I64)
-            base = b.gep(first, [self._moved(product.rhs.index, outer)], source_etype=self.kind)
-            rows = b.gep(panel, [written], source_etype=self.kind)
-            pack_blocks(self.loops, tile, product.dtype, base, stride, left, size(inner.extent), rows)
-            b.store(b.add(written, size(inner.extent * tile.columns)), step_cell)
-
-    def _pack_rows(self, column: ir.Value, buffer: Buffer, number: ir.Value) -> None:
-        """The same row by row of `k`, with zeros past the last column of each group."""
-        product, tile = self.product, self.tile
-        first, place = Var("column", 1), Var("lane", self.columns)
-        self.loops.variables[first] = column
-        which = Var("number", 1)
-        self.loops.variables[which] = number
-        if tile.dot is not None:
-            pack = pack_pairs if isinstance(tile.dot, PairDot) else pack_bytes
-            self.loops.statements(pack(product, buffer, first, place, which))
-            return
-        inside = Inside(Index(((first, 1), (place, 1))), self.n)
-        target = Index(((which, self.depth * tile.columns), (place, 1)))
-        step: Dim = tile.columns
-        for var in reversed(product.k):
-            target = target + Index(((var, step),))
-            step = step * var.extent
-        body: tuple[For | Store, ...] = ()
-        for group in range(product.groups):
-            source = moved_load(product.rhs, product.n[0], Index(((first, 1), (place, 1)), self.n * group))
-            value = Load(source.dtype, source.buffer, source.index, (*source.where, inside), 0)
-            store = Store(buffer, target.plus(group * self.columns), widened(value, buffer.dtype))
-            body = (*body, For(place, (store,), Kind.VECTOR))
-        for var in reversed(product.k):
-            body = (For(var, body),)
-        self.loops.statements(body)
-
-    # --- products of matrices
-
-    def _emit_gathered(self, panels: ir.Value) -> None:
-        """The columns of a piece, counted through all blocks of rows, each of which is gathered once."""
-        b, tile, size = self.b, self.tile, self.frame.size
-        height = I64(GATHERED_ROWS)
-        blocks = up(b, size(self.m), height)
-        low, high = self._part(b.mul(size(extent(self.product.batch)), blocks), panels)
-        with b.if_then(b.icmp_signed("<", low, high)):
-            last = b.add(b.sdiv(b.sub(high, I64(1)), panels), I64(1))
-            with self.loops.loop(b.sdiv(low, panels), last, 1, watched=True) as step:
-                batch, first = b.sdiv(step, blocks), b.mul(b.srem(step, blocks), height)
-                self._bind(self.product.batch, batch)
-                gathered = self._gather(first, smaller(b, b.sub(size(self.m), first), height))
-                before = b.mul(step, panels)
-                begin, end = larger(b, b.sub(low, before), I64(0)), smaller(b, b.sub(high, before), panels)
-                with self.loops.loop(begin, end, 1, watched=True) as panel:
-                    column = b.mul(panel, I64(self.columns))
-                    columns = smaller(b, b.sub(size(self.n), column), I64(self.columns))
-                    start = b.mul(b.add(b.mul(batch, panels), panel), size(self.depth * tile.columns))
-                    base = self.frame.buffers[self.product.rhs.buffer]
-                    packed = b.gep(base, [start], source_etype=self.panel_kind)
-                    with self.loops.loop(I64(0), gathered.count, tile.rows) as line:
-                        rows = smaller(b, b.sub(gathered.count, line), I64(tile.rows))
-                        MatrixSums(self.loops, tile, self.sums).of_gathered(gathered.part(b, line, rows), packed)
-                        self._finish(b.add(first, line), rows, column, columns)
-
-    def _gather(self, first: ir.Value, count: ir.Value) -> Gathered:
-        """Copy rows of the left operand as matrices, into the memory of this thread."""
-        b, product, size = self.b, self.product, self.frame.size
-        (buffer,) = product.scratch
-        assert self.tile.dot is not None
-        chunks = size(self.depth // self.tile.dot.units)
-        own = b.mul(self.frame.thread, size(product.gathered_bytes))
-        begin = b.gep(self.frame.buffers[buffer], [own], source_etype=I8)
-        gathered = Gathered(begin, chunks, count)
-        if product.has_plain_rows(self.tile.dot.rest):
-            bytes_ = size(extent(product.k) * product.lhs.dtype.numpy.itemsize)
-            with self._each_row(first, count) as row:
-                source = self._row(*self._starts(), ())
-                copy_run(self.loops, source, gathered.row(b, row), bytes_, MATRIX_ROWS * ROW)
-            return gathered
-        lines = b.gep(begin, [b.mul(chunks, I64(GATHERED_ROWS * ROW))], source_etype=I8)
-        with b.if_else(b.icmp_signed("==", b.and_(self._run_bytes(), I64(ROW - 1)), I64(0))) as (whole, rest):
-            with whole:
-                self._gather_runs(first, count, gathered)
-            with rest, self.loops.loop(I64(0), count, MATRIX_ROWS) as base:
-                few = smaller(b, b.sub(count, base), I64(MATRIX_ROWS))
-                self._gather_lines(b.add(first, base), few, lines)
-                with self.loops.loop(I64(0), few, 1) as row:  # what was stored just now is not read yet
-                    line = b.gep(lines, [b.mul(row, size(product.gathered_line))], source_etype=I8)
-                    target = gathered.row(b, b.add(base, row))
-                    copy_run(self.loops, line, target, b.mul(chunks, I64(ROW)), MATRIX_ROWS * ROW)
-        return gathered
-
-    def _gather_runs(self, first: ir.Value, count: ir.Value, gathered: Gathered) -> None:
-        """Copy rows whose runs are multiples of 64 bytes, each to its places in matrices."""
-        b = self.b
-        cell = stack_slot(b, PTR)
-        with self._each_row(first, count) as row:
-            b.store(gathered.row(b, row), cell)
-            with self._each_run() as (source, bytes_):
-                target = b.load(cell, typ=PTR)
-                copy_run(self.loops, source, target, bytes_, MATRIX_ROWS * ROW)
-                b.store(b.gep(target, [b.mul(bytes_, I64(MATRIX_ROWS))], source_etype=I8), cell)
-
-    def _gather_lines(self, first: ir.Value, count: ir.Value, lines: ir.Value) -> None:
-        """Copy rows, each in a line of its own, with zeros behind."""
-        b = self.b
-        cell = stack_slot(b, PTR)
-        units = b.mul(up(b, self._run_bytes(), I64(4)), I64(4))
-        with self._each_row(first, count) as row:
-            start = b.mul(row, self.frame.size(self.product.gathered_line))
-            b.store(b.gep(lines, [start], source_etype=I8), cell)
-            with self._each_run() as (source, bytes_):
-                target = b.load(cell, typ=PTR)
-                copy_run(self.loops, source, target, bytes_)
-                b.store(b.gep(target, [units], source_etype=I8), cell)
-            b.store(ir.Constant(vector(I8, ROW), None), b.load(cell, typ=PTR), align=4)
-
-    def _run_bytes(self) -> ir.Value:
-        """The bytes of a row that are neighbours."""
-        return self.frame.size(self.product.k[-1].extent * self.product.lhs.dtype.numpy.itemsize)
-
-    @contextmanager
-    def _each_run(self) -> Iterator[tuple[ir.Value, ir.Value]]:
-        """Loops over the runs of the current row, with the address and the bytes of one; their body is emitted in it."""
-        start, where = self._starts()
-        *outer, _ = self.product.k
-        with _nested(self.loops, self.frame, outer):
-            yield self._row(start, where, outer), self._run_bytes()
-
-    def _sum_matrices(self, row: ir.Value, rows: ir.Value, packed: ir.Value) -> None:
-        """Sum a tile of rows that each lie in line, at one distance from each other."""
-        product, size = self.product, self.frame.size
-        self._bind(product.m, row)
-        width_ = product.lhs.dtype.numpy.itemsize
-        apart = product.lhs.index.factor(product.m[0]) if product.m else 0
-        first = self._row(*self._starts(), ())
-        lines = Rows(first, size(apart * width_), rows)
-        MatrixSums(self.loops, self.tile, self.sums).of_rows(lines, size(extent(product.k) * width_), packed)
-
-    # --- sums
-
     def _sum(
         self,
         row: ir.Value,
@@ -603,7 +346,7 @@ class _Emitter:
                 numbers.append([self._place(load) for load in product.rounded])
         step_cell = stack_slot(b, I64)
         b.store(I64(apart if starts_apart else 0), step_cell)  # how far the panel has been read
-        with _nested(self.loops, self.frame, outer):
+        with nested(self.loops, self.frame, outer):
             pointers = [self._row(start, where, outer) for start, where in starts]
             read = b.load(step_cell, typ=I64)
             panel = b.gep(packed, [read], source_etype=self.panel_kind)
@@ -658,109 +401,6 @@ class _Emitter:
         if self.product.in_line and not self.product.in_place and self.product.terms == 1:
             return (), extent(self.product.k), step
         return outer, inner.extent, step
-
-    def _starts(self) -> tuple[ir.Value, list[tuple[ir.Value, Inside]]]:
-        """Where the current row of the left operand begins, and the indices there that say whether it is padding."""
-        lhs, k = self.product.lhs, self.product.k
-        start = self._base(lhs.index, k)
-        return start, [(self._base(condition.index, k), condition) for condition in lhs.where]
-
-    def _row(self, start: ir.Value, where: Sequence[tuple[ir.Value, Inside]], outer: Sequence[Var]) -> ir.Value:
-        """The address of one row, for the current outer part of `k`; that of zeros, if it is in the padding."""
-        b, lhs = self.b, self.product.lhs
-        place = b.add(start, self._moved(lhs.index, outer))
-        pointer = b.gep(self.frame.buffers[lhs.buffer], [place], source_etype=element(lhs.dtype))
-        for base, condition in where:
-            assert self.product.zeros is not None
-            index = b.add(base, self._moved(condition.index, outer))
-            inside = b.icmp_unsigned("<", index, self.frame.size(condition.size))
-            pointer = b.select(inside, pointer, self.frame.buffers[self.product.zeros])
-        return pointer
-
-    def _place(self, load: Load) -> ir.Value:
-        """The address of what a load reads for the current row."""
-        place = self._base(load.index, ())
-        return self.b.gep(self.frame.buffers[load.buffer], [place], source_etype=element(load.dtype))
-
-    def _base(self, index: Index, without: Sequence[Var]) -> ir.Value:
-        b = self.b
-        total = self.frame.size(index.offset)
-        for term, factor in index.terms:
-            if isinstance(term, Var) and term not in without:
-                total = b.add(total, b.mul(self.loops.variables[term], self.frame.size(factor)))
-        return total
-
-    def _moved(self, index: Index, variables: Sequence[Var]) -> ir.Value:
-        b = self.b
-        total: ir.Value = I64(0)
-        for var in variables:
-            if index.factor(var) != 0:
-                total = b.add(total, b.mul(self.loops.variables[var], self.frame.size(index.factor(var))))
-        return total
-
-    def _sum_place(self, line: ir.Value, index: int) -> ir.Value:
-        place = self.b.add(self.b.mul(line, I64(self.tile.vectors)), I64(index))
-        return self.b.gep(self.sums, [place], source_etype=self.lanes)
-
-    # --- the epilogue
-
-    def _finish(self, row: ir.Value, rows: ir.Value, column: ir.Value, columns: ir.Value) -> None:
-        b, tile, loops = self.b, self.tile, self.loops
-        whole = b.icmp_signed("==", columns, I64(self.columns))
-        vectors = tile.vectors // self.product.groups
-        with self._each_row(row, rows) as line, b.if_else(whole) as (full, part):
-            with full:
-                for index in range(vectors):
-                    self._finish_vector(line, index, column, None)
-            with part:
-                for index in range(vectors):
-                    past = b.sub(columns, I64(index * tile.lanes))
-                    with b.if_then(b.icmp_signed(">", past, I64(0))):
-                        numbers = ir.Constant(vector(I64, tile.lanes), list(range(tile.lanes)))
-                        mask = b.icmp_signed("<", numbers, loops.splat(past, tile.lanes))
-                        self._finish_vector(line, index, column, mask)
-
-    @contextmanager
-    def _each_row(self, row: ir.Value, rows: ir.Value) -> Iterator[ir.Value]:
-        """A loop over the lines of a tile, with the variables of its rows bound; its body is emitted meanwhile."""
-        b, variables, chain = self.b, self.loops.variables, self.product.m
-        if len(chain) < 2:
-            with self.loops.loop(I64(0), rows, 1) as line:
-                self._bind(chain, b.add(row, line))
-                yield line
-            return
-        self._bind(chain, row)
-        cells = {var: stack_slot(b, I64) for var in chain}
-        for var, cell in cells.items():
-            b.store(variables[var], cell)
-        with self.loops.loop(I64(0), rows, 1) as line:
-            current = {var: b.load(cell, typ=I64) for var, cell in cells.items()}
-            variables.update(current)
-            yield line
-            variables.update(current)
-            self.loops.advance(chain, I64(1))
-            for var, cell in cells.items():
-                b.store(variables[var], cell)
-
-    def _finish_vector(self, line: ir.Value, index: int, column: ir.Value, mask: ir.Value | None) -> None:
-        b, loops, tile = self.b, self.loops, self.tile
-        (var,) = self.product.n
-        vectors = tile.vectors // self.product.groups
-        for group, name in enumerate(self.product.sums):
-            loops.locals[name] = b.load(self._sum_place(line, group * vectors + index), typ=self.lanes)
-        loops.in_lanes(self.product.body, Lane(var, tile.lanes, mask), b.add(column, I64(index * tile.lanes)))
-
-    def _bind(self, variables: Sequence[Var], flat: ir.Value) -> None:
-        self.loops.unflatten(variables, flat)
-
-
-@contextmanager
-def _nested(loops: Loops, frame: Frame, variables: Sequence[Var]) -> Iterator[None]:
-    """Nested loops over variables; what is emitted while they are open is the body of the innermost."""
-    with ExitStack() as stack:
-        for var in variables:
-            loops.variables[var] = stack.enter_context(loops.loop(I64(0), frame.size(var.extent), 1))
-        yield
 
 
 EMITTER = NestEmitter(_emit, _share)
