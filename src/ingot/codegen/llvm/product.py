@@ -13,7 +13,6 @@ from ingot.codegen.llvm.code_dot import ByteRow, accumulate_rounded
 from ingot.codegen.llvm.code_micro import accumulate_codes, unpack_codes
 from ingot.codegen.llvm.column_micro import accumulate_columns
 from ingot.codegen.llvm.emitter import Frame, NestEmitter
-from ingot.codegen.llvm.matrix_micro import MatrixSums
 from ingot.codegen.llvm.matrix_product import MatrixProduct
 from ingot.codegen.llvm.micro import Cells, cells_of
 from ingot.codegen.llvm.narrow_micro import accumulate_narrow
@@ -125,10 +124,7 @@ class _Emitter(ProductPanels, MatrixProduct):
             packed = b.gep(base, [start], source_etype=self.panel_kind)
             with self.loops.loop(low, high, tile.rows) as row:
                 rows = smaller(b, b.sub(high, row), I64(tile.rows))
-                if self.product.gathers:
-                    MatrixSums(self.loops, tile, self.sums).of_gathered(self._gather(row, rows), packed)
-                else:
-                    self._sum(row, rows, packed)
+                self._sum(row, rows, packed)
                 self._finish(row, rows, column, columns)
 
     def _turned(self, step: ir.Value, first: ir.Value, last: ir.Value) -> ir.Value:
