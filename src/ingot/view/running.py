@@ -15,7 +15,7 @@ import numpy as np
 
 from ingot.errors import InputError
 from ingot.passes.precisions import PRECISIONS
-from ingot.session import Session
+from ingot.session import Cancel, Session
 from ingot.view.answering import NotThere
 from ingot.view.colours import in_colour
 from ingot.view.differences import Difference, differences
@@ -143,6 +143,7 @@ class Running:
             "labels": len(runs.labels),
             "tokeniser": runs.inputs.tokeniser.kind if runs.inputs.tokeniser else "",
             "run": None if last is None else self._outcome(last),
+            "differences": runs.differences,
         }
 
     def _speak(self, runs: Runs, options: Mapping[str, Json]) -> Json:
@@ -153,9 +154,10 @@ class Running:
         outcome = runs.run(_number(options, "seed"), _shapes(options), self._changes(options), keep=base)
         self._session = self._session or runs.opened()
         shown = self._outcome(outcome)
+        runs.differences = None
         if base is not None:
-            shown["differences"] = self._differences(runs.outcome(base), outcome.arrays, "the run before")
-        return shown
+            runs.differences = self._differences(runs.outcome(base), outcome.arrays, "the run before")
+        return {**shown, "differences": runs.differences}
 
     def _compare(self, runs: Runs, options: Mapping[str, Json]) -> Json:
         """Compare a run with another one, with compiled kernels, or with these in a precision."""
@@ -164,15 +166,20 @@ class Running:
         outcome = runs.outcome(_number(options, "run"))
         other = options.get("with")
         if isinstance(other, int):
-            return self._differences(outcome, runs.outcome(other).arrays, f"run {other}")
+            runs.differences = self._differences(outcome, runs.outcome(other).arrays, f"run {other}")
+            return runs.differences
         precision = other if other in PRECISIONS else None
         if other != "cpu" and precision is None:
             raise NotThere("a run is compared with another one, with 'cpu', or with a precision")
-        arrays = runs.works.do(
-            "compare",
-            lambda cancel: values_compiled(self._answers.model, outcome.arrays, outcome.feeds, precision, cancel),
-        )
-        return self._differences(outcome, arrays, f"compiled, {precision}" if precision else "compiled")
+
+        def compared(cancel: Cancel) -> Json:
+            arrays = values_compiled(self._answers.model, outcome.arrays, outcome.feeds, precision, cancel)
+            found = self._differences(outcome, arrays, f"compiled, {precision}" if precision else "compiled")
+            cancel.check()
+            runs.differences = found  # before the work has ended, for a page that asks when it is loaded again
+            return found
+
+        return runs.works.do("compare", compared)
 
     def _measure(self, runs: Runs, options: Mapping[str, Json]) -> Json:
         from ingot.view.profiles import profile, profile_json  # imports the compiler
@@ -181,14 +188,16 @@ class Running:
         precision = options.get("precision") or None
         threads = _optional_number(options, "threads")
         seconds = min(30.0, max(0.0, _amount(options, "seconds", 1.0)))
-        measured = runs.works.do(
-            "profile",
-            lambda cancel: profile(
-                self._answers.model, feeds, threads=threads, precision=precision, seconds=seconds, cancel=cancel
-            ),
-        )
-        self._profile = self._answers.numbered(lambda leaves: profile_json(measured, self._answers.scene, leaves))
-        return self._profile
+        model, scene = self._answers.model, self._answers.scene
+
+        def measured(cancel: Cancel) -> Json:
+            times = profile(model, feeds, threads=threads, precision=precision, seconds=seconds, cancel=cancel)
+            found = self._answers.numbered(lambda leaves: profile_json(times, scene, leaves))
+            cancel.check()
+            self._profile = found
+            return found
+
+        return runs.works.do("profile", measured)
 
     def _outcome(self, outcome: Outcome) -> Json:
         def shown(leaves: Mapping[Node | Value, int]) -> Json:
