@@ -161,7 +161,25 @@ def test_open_groups_have_room_for_their_titles() -> None:
 
 def test_a_module_that_is_most_of_the_model_is_open_though_the_picture_is_tall() -> None:
     def first(modules: int) -> tuple[list[str], float]:
-        operators = "Exp Neg Tanh Abs Sigmoid Relu Sqrt Ceil Floor Sin Cos Tan Sinh Cosh Erf Sign Round".split()
+        operators = [
+            "Exp",
+            "Neg",
+            "Tanh",
+            "Abs",
+            "Sigmoid",
+            "Relu",
+            "Sqrt",
+            "Ceil",
+            "Floor",
+            "Sin",
+            "Cos",
+            "Tan",
+            "Sinh",
+            "Cosh",
+            "Erf",
+            "Sign",
+            "Round",
+        ]
         lines = [f"v{number + 1} = {operators[number * number % 17]} (v{number})" for number in range(32)]
         model = parsed(" ".join(lines) + " y = Relu (v32)", inputs="float[n] v0")
         for number, node in enumerate(model.graph.nodes[:-1]):
