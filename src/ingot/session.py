@@ -386,6 +386,7 @@ class Session:
         finally:
             if self._background is not None:
                 self._background.hurry()
+            self._model.keep_rest()
 
     def _run_again(
         self,

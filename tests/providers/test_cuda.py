@@ -7,6 +7,8 @@ import gc
 import threading
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -26,13 +28,13 @@ from ingot.errors import ProviderError
 from ingot.loops.ir import Buffer, Contraction, Index, Kernel, Load, Var
 from ingot.providers import DEFAULT, named
 from ingot.providers.cuda import Cuda
-from ingot.providers.cuda.code import EmittedKernel
+from ingot.providers.cuda.code import EmittedKernel, loaded_from
 from ingot.providers.cuda.device import Device
 from ingot.providers.cuda.driver import Driver, DriverError, open_driver
 from ingot.providers.cuda.launch import grid_of
 from ingot.schedule.gpu import SPLIT_ELEMENTS
 from ingot.schedule.schedule import Scheduled
-from providers.emulated import HAS_COMPILER, Emulated, Library
+from providers.emulated import HAS_COMPILER, Emulated, Library, as_text
 from providers.test_own_memory import BRANCH, LOOP
 from providers.test_third_provider import HEAD, MIXED
 
@@ -549,3 +551,58 @@ def test_functions_are_compiled_when_sizes_need_them_first() -> None:
     loaded += 1
     session.run(None, {"x": normal(900, 64), "w": w})
     assert provider.library.calls.count("cuModuleLoadDataEx") == loaded, "another size, and nothing to compile"
+
+
+class Kept(Emulated):
+    """An emulated GPU whose plans are kept in files."""
+
+    fingerprint = "emulated"
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("INGOT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("ingot.providers.cuda.code.loaded_from", partial(loaded_from, compiled=as_text))
+    return tmp_path
+
+
+def kept(path: Path, text: str, *runs: dict[str, Array]) -> None:
+    """Open a model in a file, run it, and wait until its plan is kept."""
+    path.write_bytes(ingot.encode(ingot.parse_model(text)))
+    session = Session(path, providers=(Kept(), "reference"), fallback=False)
+    for feeds in runs:
+        session.run(None, feeds)
+    for thread in threading.enumerate():
+        if thread.name == "ingot-keep":
+            thread.join()
+
+
+PRODUCT = f"""{HEAD} g (float[n, 6] x) => (float[n, 5] y) <float[6, 5] w = {{{", ".join(map(str, range(30)))}}}> {{
+    t = MatMul (x, w) y = Relu (t)
+}}"""
+
+
+@emulated
+def test_a_plan_file_has_the_kernels_and_the_constants_of_a_gpu(cache: Path) -> None:
+    kept(cache / "model.onnx", PRODUCT, {"x": normal(3, 6)})
+    provider = Kept()
+    session = Session(cache / "model.onnx", providers=(provider, "reference"), fallback=False)
+    assert session._artifacts is None, "it was not compiled"
+    for rows in (3, 3, 3, 4, 200, 3):  # other sizes need other launches, and the compiler
+        feeds = {"x": normal(rows, 6)}
+        np.testing.assert_allclose(session.run(None, feeds)[0], expected(PRODUCT, feeds)[0], 1e-4)
+    del session
+    gc.collect()
+    assert provider.memory.used == 0
+
+
+@emulated
+def test_loops_and_branches_are_kept_in_plan_files(cache: Path) -> None:
+    feeds = [{"x": np.array([0.5, 1], np.float32), "trips": np.array(3)}, {"x": normal(2), "c": np.array(True)}]
+    for number, (text, own) in enumerate(zip((LOOP, BRANCH), feeds, strict=True)):
+        path = cache / f"{number}.onnx"
+        kept(path, text, own)
+        session = Session(path, providers=(Kept(), "reference"), fallback=False)
+        assert session._artifacts is None
+        for result, wanted in zip(session.run(None, own), expected(text, own), strict=True):
+            np.testing.assert_allclose(result, wanted, 1e-5)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
+    from ingot.codegen.executable_memory import Code
     from ingot.codegen.kernel_code import KernelCode
     from ingot.dtypes import Array
     from ingot.fuse.build import Fused
@@ -82,6 +83,12 @@ class DeviceMemory(Protocol):
 
         None where there is no such thing.
         """
+
+    def stored(self, address: int) -> bytes | None:
+        """The code of the kernel at an address as plan files hold it; None for what only this process can have."""
+
+    def restored(self, stored: bytes) -> Code:
+        """The code of a kernel that was stored."""
 
 
 @runtime_checkable

@@ -47,17 +47,19 @@ _ATTRIBUTES = {13: 1_980_000, 16: 4, 36: 3_201_000, 37: 6144, 75: 9, 76: 0, 97: 
 
 
 class Emulated(Cuda):
-    """The provider on an emulated GPU."""
+    """The provider on an emulated GPU, whose plans are not kept."""
+
+    fingerprint = None
 
     def __init__(self, library: Library | None = None, most_bytes: int | None = None, number: int = 0) -> None:
         self.library = library or Library()
         super().__init__(number, most_bytes, Driver(self.library))
 
     def emit(self, scheduled: Scheduled, _: bool, /) -> Mapping[Kernel, EmittedKernel]:
-        return emit_kernels(kernels_in(scheduled.steps), self.target, self.memory, _as_text)
+        return emit_kernels(kernels_in(scheduled.steps), self.target, self.memory, as_text)
 
 
-def _as_text(_digest: str, _target: Target, emit: Callable[[], Emitted], /) -> PendingTemplate:
+def as_text(_digest: str, _target: Target, emit: Callable[[], Emitted], /) -> PendingTemplate:
     """A function as LLVM IR, which the emulated driver loads."""
     pending, emitted = PendingTemplate(), emit()
     pending.settle(Template(Code({}, None, LinkedCode(emitted.text.encode(), {})), emitted.sizes))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -57,6 +57,12 @@ class OwnMemory:
 
     def capture(self, begin: Callable[[], None]) -> None:
         """There is nothing that begins several kernels at once."""
+
+    def stored(self, address: int) -> None:
+        """Kernels are functions of this process."""
+
+    def restored(self, stored: bytes) -> NoReturn:
+        raise AssertionError(f"{len(stored)} bytes were stored by nobody")
 
     def bytes_at(self, address: int, size: int) -> memoryview:
         """The bytes at an address; AssertionError if they are not all in one allocation."""

@@ -6,17 +6,22 @@ import ctypes
 import hashlib
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from ctypes import c_float, c_size_t, c_uint32, c_uint64, c_void_p
 from functools import cached_property
 from statistics import median
 from typing import Any
-from weakref import finalize
+from weakref import WeakValueDictionary, finalize
 
+from ingot.codegen.executable_memory import Code
 from ingot.codegen.nvptx.gpu import Gpu
-from ingot.codegen.nvptx.variant import TensorMap
+from ingot.codegen.nvptx.step import TensorMap
 from ingot.dtypes import Array, DType
 from ingot.errors import ProviderError
 from ingot.providers.cuda.driver import Driver, DriverError
+from ingot.providers.cuda.launcher import Launcher
+from ingot.providers.cuda.stored import restored
+from ingot.runtime.processors import processors
 
 _NON_BLOCKING = 1
 _PORTABLE_AND_MAPPED = 3
@@ -32,6 +37,9 @@ _SWIZZLE_128, _PROMOTE_128 = 3, 2
 the types of elements, how lines are swizzled, and how much is read into L2 at once."""
 
 _MAP_BYTES, _MAP_ALIGN = 128, 64
+
+_MOST_LOADERS = 8
+"""Threads that load code in the background."""
 
 
 class Device:
@@ -60,9 +68,12 @@ class Device:
         self._used = 0
         self.shared: set[int] = set()
         """The addresses of memory that the host reads and writes in place, too."""
+        self.launchers: WeakValueDictionary[int, Launcher] = WeakValueDictionary()
+        """What launches kernels, by the addresses that plans have of them."""
         self._loaded: dict[str, _Module] = {}
         self._shared: dict[int, int] = {}
         """The dynamic shared memory that functions may have, where it is more than any may."""
+        self._loaders: ThreadPoolExecutor | None = None
 
     # --- threads
 
@@ -165,6 +176,20 @@ class Device:
             if name not in module.functions:
                 module.functions[name] = self.driver.function(module.number, name)
             return module.functions[name]
+
+    def preload(self, image: bytes, name: str) -> None:
+        """Begin to load a kernel of PTX, in the background; what fails there fails again where it is needed."""
+        with self._lock:
+            if self._loaders is None:
+                self._loaders = ThreadPoolExecutor(min(_MOST_LOADERS, processors()), "ingot-cuda")
+        self._loaders.submit(self.function, image, name)
+
+    def stored(self, address: int) -> bytes | None:
+        launcher = self.launchers.get(address)
+        return None if launcher is None else launcher.stored()
+
+    def restored(self, stored: bytes) -> Code:
+        return restored(stored, self)
 
     @cached_property
     def gpu(self) -> Gpu:
