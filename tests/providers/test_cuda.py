@@ -32,6 +32,9 @@ from ingot.providers.cuda.code import EmittedKernel, loaded_from
 from ingot.providers.cuda.device import Device
 from ingot.providers.cuda.driver import Driver, DriverError, open_driver
 from ingot.providers.cuda.launch import grid_of
+from ingot.runtime.device_array import DeviceArray
+from ingot.runtime.dlpack import imported
+from ingot.runtime.provider import Replay
 from ingot.schedule.gpu import SPLIT_ELEMENTS
 from ingot.schedule.schedule import Scheduled
 from providers.emulated import HAS_COMPILER, Emulated, Library, as_text
@@ -353,9 +356,9 @@ def test_a_capture_that_the_driver_refuses_is_no_error_of_the_run(function: str)
     session.run(None, feeds)
     device, begin = provider.memory, provider.memory.capture
 
-    def refused(launches: Callable[[], None]) -> object:
+    def refused(launches: Callable[[], None], before: Replay | None = None) -> object:
         provider.library.failures[function] = 901
-        captured = begin(launches)
+        captured = begin(launches, before)
         provider.library.failures.clear()
         return captured
 
@@ -606,3 +609,155 @@ def test_loops_and_branches_are_kept_in_plan_files(cache: Path) -> None:
         assert session._artifacts is None
         for result, wanted in zip(session.run(None, own), expected(text, own), strict=True):
             np.testing.assert_allclose(result, wanted, 1e-5)
+
+
+def opened(text: str, provider: Emulated | None = None) -> Session:
+    return Session(ingot.parse_model(text), providers=(provider or Emulated(), "reference"), fallback=False)
+
+
+class Foreign:
+    """A tensor of another library on the emulated GPU, which speaks DLPack or the interface of CUDA's arrays."""
+
+    def __init__(self, array: Array, provider: Emulated, number: int = 0) -> None:
+        self.own, self.number = DeviceArray.of(array, provider.memory), number
+        self.streams: list[int | None] = []
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 2, self.number
+
+    def __dlpack__(self, **options: Any) -> object:
+        self.streams.append(options.get("stream"))
+        return self.own.__dlpack__(**options)
+
+
+@emulated
+@pytest.mark.parametrize("rows", [3, 40_000])
+def test_a_run_that_ran_before_is_one_launch(rows: int) -> None:
+    provider = Emulated()
+    session = opened(graph("float[n, m] x, float[m] w", "t = Mul (x, w) y = Softmax (t)"), provider)
+    calls = provider.library.calls
+    for number in range(4):
+        feeds = {"x": normal(rows, 9) + number, "w": normal(9)}
+        calls.clear()
+        np.testing.assert_allclose(session.run(None, feeds)[0], _softmax(feeds["x"] * feeds["w"]), 1e-4)
+    assert calls.count("cuGraphLaunch") == 1
+    assert not calls.count("cuLaunchKernel")
+    assert calls.count("cuStreamSynchronize") == 1
+    assert calls.count("cuMemcpyDtoHAsync_v2") == (rows > 10_000), "a large result is written where it is returned"
+
+
+def _softmax(x: Array) -> Array:
+    e = np.exp(x - x.max(-1, keepdims=True))
+    result: Array = e / e.sum(-1, keepdims=True)
+    return result
+
+
+@emulated
+def test_a_graph_is_updated_where_memory_has_moved() -> None:
+    provider = Emulated()
+    session = opened(graph("float[n, m] x", "t = Softmax (x) u = Transpose (t) y = Softmax (u)"), provider)
+    small, large = {"x": normal(4, 5)}, {"x": normal(400, 50)}
+    for feeds in (small, small, large, large):
+        session.run(None, feeds)
+    provider.library.calls.clear()
+    result = session.run(None, small)[0]
+    np.testing.assert_allclose(result, _softmax(_softmax(small["x"]).T), 1e-4)
+    assert provider.library.calls.count("cuGraphExecUpdate_v2") == 1
+    assert not provider.library.calls.count("cuGraphInstantiateWithFlags")
+
+
+@emulated
+def test_tensors_on_the_device_are_read_and_returned_there() -> None:
+    provider = Emulated()
+    session = opened(graph("float[n] x, float[n] w", "y = Mul (x, w)"), provider)
+    x, w, calls = normal(9), normal(9) + 1, provider.library.calls
+    session.run(None, {"x": x, "w": w})
+    for number in range(5):
+        foreign = Foreign(x + number, provider)
+        calls.clear()
+        (result,) = session.run(None, {"x": foreign, "w": w}, placement="device")
+        assert isinstance(result, DeviceArray)
+        assert foreign.streams == [provider.memory.stream], "what others do with it is waited for"
+        assert not {"cuMemcpyDtoHAsync_v2", "cuMemcpyHtoDAsync_v2"}.intersection(calls)
+        np.testing.assert_allclose(result.numpy(), (x + number) * w, 1e-6)
+        (again,) = session.run(None, {"x": result, "w": np.ones_like(w)})
+        np.testing.assert_allclose(again, result.numpy(), 1e-6)
+
+
+@emulated
+def test_a_tensor_at_the_same_address_is_not_copied() -> None:
+    provider = Emulated()
+    session = opened(graph("float[n] x", "y = Exp (x)"), provider)
+    own = DeviceArray.of(normal(9), provider.memory)
+    for _ in range(3):
+        session.run(None, {"x": normal(9)})
+        np.testing.assert_allclose(session.run(None, {"x": own})[0], np.exp(normal(9)), 1e-5)
+    copies: list[Any] = []
+    provider.memory.copy = copies.append  # type: ignore[method-assign, assignment]
+    session.run(None, {"x": own})
+    assert not copies
+
+
+@emulated
+def test_tensors_on_the_device_run_in_any_session() -> None:
+    provider = Emulated()
+    x = DeviceArray.of(normal(4), provider.memory)
+    for text in (MIXED, graph("float[n] x", "y = Identity (x)"), graph("float[n] x", "y = Exp (x)")):
+        own = DeviceArray.of(normal(2, 4), provider.memory) if text is MIXED else x
+        session = opened(text, provider)
+        for _ in range(3):
+            result = session.run(None, {"x": own}, placement="device")[0]
+            np.testing.assert_allclose(result.numpy(), expected(text, {"x": own.numpy()})[0], 1e-4)
+
+
+@emulated
+def test_what_is_exported_lives_as_long_as_what_took_it() -> None:
+    provider = Emulated()
+    array = DeviceArray.of(normal(3, 4), provider.memory)
+    assert array.__cuda_array_interface__["data"] == (array.address, False)
+    capsule, address = array.__dlpack__(stream=None), array.address
+    del array
+    gc.collect()
+    assert address in provider.library.allocated
+    taken = imported(Capsule(capsule), provider.memory, 0)
+    np.testing.assert_array_equal(taken.numpy(), normal(3, 4))
+    del taken, capsule
+    gc.collect()
+    assert address not in provider.library.allocated
+    assert "cuCtxSynchronize" in provider.library.calls
+
+
+class Capsule:
+    """A tensor that has only this capsule."""
+
+    def __init__(self, capsule: object) -> None:
+        self.capsule = capsule
+
+    def __dlpack__(self, stream: int | None = None) -> object:
+        return self.capsule
+
+
+@emulated
+def test_a_tensor_elsewhere_is_no_input_and_results_need_a_device() -> None:
+    provider = Emulated(Library(devices=2))
+    session = opened(graph("float[n] x", "y = Exp (x)"), provider)
+    with pytest.raises(InputError, match="numpy cannot take the memory"):
+        session.run(None, {"x": Foreign(normal(3), provider, number=1)})
+    host = Session(ingot.parse_model(graph("float[n] x", "y = Exp (x)")), providers=("reference",))
+    with pytest.raises(InputError, match="no device to place results on"):
+        host.run(None, {"x": normal(3)}, placement="device")
+
+
+@emulated
+def test_memory_is_flat_over_runs_of_random_sizes() -> None:
+    provider, random = Emulated(), np.random.default_rng(0)
+    session = opened(graph("float[n, m] x", "t = Exp (x) y = Softmax (t)"), provider)
+    blocks = []
+    for _ in range(4):
+        for _ in range(60):
+            x = random.standard_normal(random.integers(1, 12, 2), np.float32)
+            np.testing.assert_allclose(session.run(None, {"x": x})[0], _softmax(np.exp(x)), 1e-4)
+        gc.collect()
+        blocks.append((len(provider.library.allocated), len(provider.library.live)))
+    assert blocks[-1][0] <= blocks[0][0] + 4
+    assert blocks[-1][1] <= blocks[0][1] + 16
