@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from ingot.ir.types import TensorType, Type, is_static
 from ingot.ir.value import Value
 from ingot.passes.levels import refuse_level
 from ingot.passes.precisions import Precision, refuse_precision
-from ingot.providers import DEFAULT, PROVIDERS, compiler_of, evaluators_of, resolve
+from ingot.providers import DEFAULT, PROVIDERS, compiler_of, is_evaluator, resolve
 from ingot.runtime.assumptions import Assumptions
 from ingot.runtime.ended_work import Proceed, until_ended
 from ingot.runtime.executable import Executable
@@ -31,7 +31,7 @@ from ingot.runtime.guards import GuardFailed, KernelError
 from ingot.runtime.interrupt import Cancel, Interrupt, Interrupted, interrupt_of
 from ingot.runtime.limits import LimitError, RunLimits
 from ingot.runtime.observed_types import ObservedTypes, TypeNotes
-from ingot.runtime.provider import Provider
+from ingot.runtime.provider import Compiler, Evaluator, Provider
 from ingot.runtime.recent import remember
 from ingot.runtime.results import owned
 from ingot.session_model import BuildOptions, SessionModel
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from ingot.repair.record import Repair
     from ingot.runtime.evaluate import Evaluation, Observer
     from ingot.runtime.order import Orders
-    from ingot.runtime.plan import StepObserver
+    from ingot.runtime.plan import Plan, StepObserver
 
 __all__ = ["Cancel", "Interrupted", "LimitError", "RunLimits", "Session"]
 
@@ -128,7 +128,7 @@ class Session:
         """Why the model could not be compiled for the sizes that it declares."""
         self._artifacts: Artifacts | None = None
         self._compiler = compiler = compiler_of(self._providers)
-        self._evaluators = evaluators_of(self._providers)
+        self._evaluators = tuple(self._evaluator(provider) for provider in self._providers[compiler is not None :])
         options = BuildOptions(self._catalog, self._limits, threads, optimise, precision, strict)
         self._model = SessionModel(model, compiler, options)
         cached = self._model.find()
@@ -406,6 +406,26 @@ class Session:
             if self._background is not None:
                 self._background.hurry()
             self._model.keep_rest()
+
+    def _evaluator(self, provider: Provider) -> Evaluator:
+        """What computes single nodes: a provider that does, or one that compiles each."""
+        if is_evaluator(provider):
+            return cast(Evaluator, provider)
+        from ingot.node_sessions import NodeSessions  # few sessions have two providers that compile
+
+        return NodeSessions(cast(Compiler, provider), self._open_node)
+
+    def _open_node(self, model: bytes, compiler: Compiler) -> tuple[Session, Plan | None]:
+        session = Session(
+            model,
+            catalog=self._catalog,
+            limits=self._limits,
+            providers=(compiler, "reference"),
+            threads=self._threads,
+            fallback=False,
+            optimise=self._optimise,
+        )
+        return session, None if session._compiled is None else session._compiled.plan
 
     def _on_host(self, feeds: Mapping[str, Any]) -> Mapping[str, Any]:
         """The feeds with copies on the host of those that are on the device."""

@@ -761,3 +761,29 @@ def test_memory_is_flat_over_runs_of_random_sizes() -> None:
         blocks.append((len(provider.library.allocated), len(provider.library.live)))
     assert blocks[-1][0] <= blocks[0][0] + 4
     assert blocks[-1][1] <= blocks[0][1] + 16
+
+
+@emulated
+def test_what_the_gpu_refuses_is_compiled_for_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = f"""{HEAD} g (float[n, m] x) => (y, i) {{
+        k = Constant <value_ints = [2]> () t = Exp (x) y, i = TopK (t, k)
+    }}"""
+    session = Session(ingot.parse_model(text), providers=(Emulated(), "cpu", "reference"), fallback=False)
+    assert session.compiled is not None
+    assert len(session.compiled.program.calls) == 1
+    (operator,) = (own for own in session.catalog.versions("", "TopK")[-1:])
+    monkeypatch.setattr(type(operator), "evaluate", None)  # the reference is not asked
+    for rows in (3, 3, 4):
+        feeds = {"x": normal(rows, 9)}
+        values, places = session.run(None, feeds)
+        order = np.argsort(-feeds["x"], axis=-1)[:, :2]
+        np.testing.assert_array_equal(places, order)
+        np.testing.assert_allclose(values, np.exp(np.take_along_axis(feeds["x"], order, -1)), 1e-5)
+
+
+@emulated
+def test_what_nobody_compiles_is_left_to_the_reference() -> None:
+    text = f"{HEAD} g (float[n] x) => (y) {{ t = Exp (x) s = Cast <to = 8> (t) y = StringConcat (s, s) }}"
+    session = Session(ingot.parse_model(text), providers=(Emulated(), "cpu", "reference"), fallback=False)
+    (result,) = session.run(None, {"x": np.zeros(2, np.float32)})
+    assert result.tolist() == expected(text, {"x": np.zeros(2, np.float32)})[0].tolist()
