@@ -7,16 +7,24 @@
 
 #define MOST 1024
 #define STACK (256 << 10)
+#define MOST_COPIES 256
 
 typedef struct {
     int registers[12]; /* tid, ntid, ctaid and nctaid, three axes each */
-    int number, exchanges;
+    int number, exchanges, copies, groups;
 } thread;
+
+typedef struct {
+    char *to;
+    const char *from;
+    int size, read, group;
+} copy;
 
 typedef void (*kernel)(void **parameters, thread *own);
 
 static ucontext_t scheduler, coroutines[MOST];
 static thread threads[MOST];
+static copy pending[MOST][MOST_COPIES];
 static int values[2][MOST], ended[MOST];
 static char *stacks;
 static kernel function;
@@ -61,6 +69,28 @@ void emulated_multiply(thread *own, const int *words, float *sums, int is_bfloat
     emulated_barrier(own);
 }
 
+/* cp.async: nothing is copied before the thread that asked for it waits, and nothing outside of what is read is. */
+void emulated_copy(thread *own, int size, char *to, const char *from, int read) {
+    if (own->copies == MOST_COPIES) abort();
+    pending[own->number][own->copies++] = (copy){to, from, size, read, own->groups};
+}
+
+void emulated_commit(thread *own) { own->groups++; }
+
+void emulated_wait(thread *own, int left) {
+    int kept = 0;
+    for (int i = 0; i < own->copies; i++) {
+        copy one = pending[own->number][i];
+        if (one.group >= own->groups - left) {
+            pending[own->number][kept++] = one;
+            continue;
+        }
+        memset(one.to, 0, one.size);
+        memcpy(one.to, one.from, one.read);
+    }
+    own->copies = kept;
+}
+
 static void begin(int number) {
     function(arguments, &threads[number]);
     ended[number] = 1;
@@ -78,7 +108,7 @@ int emulated_launch(kernel called, void **parameters, const int *grid, const int
             int registers[12] = {i % block[0], i / block[0] % block[1], i / block[0] / block[1], block[0], block[1],
                                  block[2], x, y, z, grid[0], grid[1], grid[2]};
             memcpy(threads[i].registers, registers, sizeof registers);
-            threads[i].number = i, threads[i].exchanges = 0, ended[i] = 0;
+            threads[i].number = i, threads[i].exchanges = threads[i].copies = threads[i].groups = 0, ended[i] = 0;
             getcontext(&coroutines[i]);
             coroutines[i].uc_stack.ss_sp = stacks + (size_t)i * STACK;
             coroutines[i].uc_stack.ss_size = STACK;
