@@ -47,8 +47,8 @@ def check(image: tuple[int, ...], filters: tuple[int, ...], attributes: str = ""
     return provider.library.launched
 
 
-@pytest.fixture
-def singles(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(name="singles")
+def singles_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Products have the variant of tiles of float32 alone, whatever it costs."""
     monkeypatch.setattr("ingot.codegen.nvptx.variants.VARIANTS", (single_tiles.VARIANT,))
 
