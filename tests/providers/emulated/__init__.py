@@ -263,7 +263,7 @@ def _machine() -> Any:
     source = Path(__file__).with_name("machine.c")
     subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", path, source], check=True)
     library = ctypes.CDLL(str(path))
-    for name in ("register", "barrier", "exchange", "multiply", "ptx"):
+    for name in ("register", "barrier", "exchange", "multiply", "ptx", "copy", "commit", "wait"):
         address = ctypes.cast(getattr(library, f"emulated_{name}"), ctypes.c_void_p).value
         llvm.add_symbol(f"emulated_{name}", address)
     return library
@@ -302,12 +302,17 @@ def for_host(text: str) -> str:
     text = re.sub(r'target triple = ".*"\n', "", text)
     text = re.sub(r'^(declare .*llvm\.nvvm\..*|!nvvm.*|!10\d\d .*|@"dynamic" = .*)\n', "", text, flags=re.MULTILINE)
     text = text.replace('ptrtoint (ptr addrspace(3) @"dynamic" to i32)', "0")
-    text = re.sub(r'addrspacecast \(ptr addrspace\(3\) (@"\w+") to ptr\)', r"\1", text).replace(" addrspace(3)", "")
+    text = re.sub(r'addrspacecast \(ptr addrspace\(3\) (@"\w+") to ptr\)', r"\1", text)
+    text = re.sub(r" addrspace\([13]\)", "", text).replace("= addrspacecast ptr ", "= bitcast ptr ")
     for number, register in enumerate(_REGISTERS):
         call = f'@"llvm.nvvm.read.ptx.sreg.{register}"()'
         text = text.replace(call, f"@emulated_register(ptr %own, i32 {number})")
     text = text.replace('@"llvm.nvvm.barrier0"()', "@emulated_barrier(ptr %own)")
     text = text.replace('@"llvm.nvvm.shfl.sync.bfly.i32"(', "@emulated_exchange(ptr %own, ")
+    for name, size in (("cg.shared.global.16", 16), ("ca.shared.global.4", 4)):
+        text = text.replace(f'@"llvm.nvvm.cp.async.{name}.s"(', f"@emulated_copy(ptr %own, i32 {size}, ")
+    text = text.replace('@"llvm.nvvm.cp.async.commit.group"()', "@emulated_commit(ptr %own)")
+    text = text.replace('@"llvm.nvvm.cp.async.wait.group"(', "@emulated_wait(ptr %own, ")
     for name, kind in (("f32.f32", "f16"), ("bf16", "bf16")):
         text = text.replace(f'@"llvm.nvvm.mma.m16n8k16.row.col.{name}"(', f"@emulated_{kind}(ptr %own, ")
     text, inline = _without_ptx(text)
@@ -335,6 +340,9 @@ def for_host(text: str) -> str:
         "declare i32 @emulated_exchange(ptr, i32, i32, i32, i32)",
         "declare void @emulated_multiply(ptr, ptr, ptr, i32)",
         "declare void @emulated_ptx(ptr, i32, ptr, ptr, ptr)",
+        "declare void @emulated_copy(ptr, i32, ptr, ptr, i32)",
+        "declare void @emulated_commit(ptr)",
+        "declare void @emulated_wait(ptr, i32)",
         _multiply("f16", "<2 x half>", 0),
         _multiply("bf16", "i32", 1),
     ]

@@ -1,6 +1,7 @@
 /* The blocks of a GPU, a cluster at a time, as coroutines of the host: a thread runs until it waits for others.
 
-   What is asynchronous on a GPU is done at once: copies when they begin, products when they are issued. */
+   Copies of a thread are made when it waits for them. What else is asynchronous on a GPU is done at once: copies of the
+   copy engine when they begin, products when they are issued. */
 
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 
 #define MOST 4096
 #define MOST_BLOCKS 8
+#define MOST_COPIES 256
 #define STACK (256 << 10)
 #define SHARED (256 << 10)
 #define WARP 32
@@ -17,8 +19,15 @@
 
 typedef struct {
     int registers[12]; /* tid, ntid, ctaid and nctaid, three axes each */
-    int number, block, all, exchanges; /* in its block; that in its cluster; its place among all threads of a cluster */
+    int number, block, all; /* in its block; that in its cluster; its place among all threads of a cluster */
+    int exchanges, copies, groups;
 } thread;
+
+typedef struct {
+    char *to;
+    const char *from;
+    int size, read, group;
+} pending_copy;
 
 typedef struct {
     int arrived, generation;
@@ -40,6 +49,7 @@ typedef void (*kernel)(void **parameters, thread *own);
 
 static ucontext_t scheduler, coroutines[MOST];
 static thread threads[MOST];
+static pending_copy pending[MOST][MOST_COPIES];
 static int values[2][MOST], ended[MOST], block_threads, cluster_threads, progress, is_wrong;
 static barrier blocks[MOST_BLOCKS], warps[MOST / WARP], warpgroups[MOST / WARPGROUP], cluster;
 static char shared[MOST_BLOCKS][SHARED] __attribute__((aligned(1024)));
@@ -100,6 +110,31 @@ void emulated_multiply(thread *own, const int *words, float *sums, int is_bfloat
         }
     }
     meet_warp(own);
+}
+
+/* cp.async: nothing is copied before the thread that asked for it waits, and nothing outside of what is read is.
+
+   `to` is a pointer, or a place in dynamic shared memory. */
+void emulated_copy(thread *own, int size, char *to, const char *from, int read) {
+    if (own->copies == MOST_COPIES) abort();
+    if ((size_t)to < SHARED) to = shared[own->block] + (size_t)to;
+    pending[own->all][own->copies++] = (pending_copy){to, from, size, read, own->groups};
+}
+
+void emulated_commit(thread *own) { own->groups++; }
+
+void emulated_wait(thread *own, int left) {
+    int kept = 0;
+    for (int i = 0; i < own->copies; i++) {
+        pending_copy one = pending[own->all][i];
+        if (one.group >= own->groups - left) {
+            pending[own->all][kept++] = one;
+            continue;
+        }
+        memset(one.to, 0, one.size);
+        memcpy(one.to, one.from, one.read);
+    }
+    own->copies = kept;
 }
 
 /* Bits of an address in the order of a swizzle of 128 bytes. */
@@ -218,7 +253,7 @@ int emulated_launch(kernel called, void **parameters, const int *grid, const int
         for (int own = 0; own < clustered; own++)
             for (int i = 0; i < block_threads; i++) {
                 thread as = {{i % block[0], i / block[0] % block[1], i / block[0] / block[1], block[0], block[1],
-                              block[2], x + own, y, z, grid[0], grid[1], grid[2]}, i, own, own * apart + i, 0};
+                              block[2], x + own, y, z, grid[0], grid[1], grid[2]}, i, own, own * apart + i, 0, 0, 0};
                 start(as.all, &as);
             }
         for (int left = cluster_threads, idle = 0; left;) {
