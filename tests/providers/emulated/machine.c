@@ -199,8 +199,23 @@ static void multiply_tiles(thread *own, const long *in, float *out, int n, int i
     }
 }
 
+/* ldmatrix.m8n8.x4: each thread of a warp points at a line of one of four matrices, and gets a pair of each of them. */
+static void load_matrices(thread *own, int address, float *out, int is_turned) {
+    int warp = own->all - own->number % WARP, lane = own->number % WARP, turn = own->exchanges++ & 1;
+    values[turn][own->all] = address;
+    meet_warp(own);
+    for (int matrix = 0; matrix < 4; matrix++)
+        for (int i = 0; i < 2; i++) {
+            int row = lane / 4, column = lane % 4 * 2 + i;
+            int line = is_turned ? column : row, place = is_turned ? row : column;
+            char *from = shared[own->block] + values[turn][warp + 8 * matrix + line] + 2 * place;
+            memcpy((char *)(out + matrix) + 2 * i, from, 2);
+        }
+}
+
 /* The operations of PTX that kernels have in line, in the order of `_OPERATIONS`. */
-enum { NOTHING, INIT, EXPECT, ARRIVE, WAIT, COPY, PRODUCTS, PRODUCTS_DONE, RANK, MEET_CLUSTER, STORE_PAIR, LOAD_FOUR };
+enum { NOTHING, INIT, EXPECT, ARRIVE, WAIT, COPY, PRODUCTS, PRODUCTS_DONE, RANK, MEET_CLUSTER, STORE_PAIR, LOAD_FOUR,
+       MATRICES, MATRICES_TURNED };
 
 void emulated_ptx(thread *own, int operation, const int *numbers, const long *in, float *out) {
     counter *at = counter_at(own, operation == NOTHING ? 0 : (int)in[0] & (SHARED - 1));
@@ -220,6 +235,7 @@ void emulated_ptx(thread *own, int operation, const int *numbers, const long *in
     case STORE_PAIR:
         for (int i = 0; i < 2; i++) memcpy(shared[own->block] + (int)in[0] + 4 * i, in + 1 + i, 4);
         break;
+    case MATRICES: case MATRICES_TURNED: load_matrices(own, (int)in[0], out, operation == MATRICES_TURNED); break;
     case LOAD_FOUR: memcpy(out, shared[(int)in[1]] + (int)in[0], 16); break;
     }
 }

@@ -33,29 +33,62 @@ def stores_eights(sized: Sized) -> bool:
 class Eights(Sums):
     """A product whose sums are stored by eights; places in its tiles are int32."""
 
-    def end_of_pairs(self, pairs: Sequence[Sequence[ir.Value]], row: ir.Value, column: ir.Value, own: ir.Value) -> None:
+    def end_of_pairs(
+        self,
+        pairs: Sequence[Sequence[ir.Value]],
+        row: ir.Value,
+        column: ir.Value,
+        own: ir.Value,
+        partial: tuple[ir.Value, ir.Value] | None = None,
+    ) -> None:
         """The epilogue of pairs of neighbours of a row, one of each eight of columns from `column` on, four by four.
 
         The four threads that have the pairs of an eight, in order, have numbers `own`: each gets every fourth eight.
+        With `partial`, the number of a split and the place of the batch, they are stored as partial sums.
         """
         b = self.b
         for first in range(0, len(pairs), 4):
             place = b.add(column, b.add(I32(first * LANES), b.mul(own, I32(LANES))))
-            self.end_of_eight(_turned(b, pairs[first : first + 4], own), row, place)
+            eight = _turned(b, pairs[first : first + 4], own)
+            if partial is None:
+                self.end_of_eight(eight, row, place)
+            else:
+                self._store_partial_eight(eight, row, place, partial)
 
     def end_of_eight(self, eight: Sequence[ir.Value], row: ir.Value, column: ir.Value) -> None:
         """The epilogue of eight neighbours, which are all outside or all inside."""
         b = self.b
         row, column = b.zext(row, I64), b.zext(column, I64)
-        self.active = b.and_(b.icmp_signed("<", row, self.rows), b.icmp_signed("<", column, self.columns))
+        self.active = self._is_inside(row, column)
         self.unflatten(self.product.m, smaller(b, row, b.sub(self.rows, I64(1))))
         self.variables[self.n] = smaller(b, column, b.sub(self.columns, I64(LANES)))
         self._lane = Lane(self.n, LANES, None)
-        together: ir.Value = ir.Constant(vector(F32, LANES), ir.Undefined)
-        for number, value in enumerate(eight):
-            together = b.insert_element(together, value, I32(number))
-        self.end(together)
+        self.end(_together(b, eight))
         self._lane = self.active = None
+
+    def _is_inside(self, row: ir.Value, column: ir.Value) -> ir.Value:
+        b = self.b
+        return b.and_(b.icmp_signed("<", row, self.rows), b.icmp_signed("<", column, self.columns))
+
+    def _store_partial_eight(
+        self, eight: Sequence[ir.Value], row: ir.Value, column: ir.Value, partial: tuple[ir.Value, ir.Value]
+    ) -> None:
+        b, (split, place) = self.b, partial
+        row, column = b.zext(row, I64), b.zext(column, I64)
+        at = b.add(b.mul(b.zext(split, I64), self.batch), place)
+        for count, value in ((self.rows, row), (self.columns, column)):
+            at = b.add(b.mul(at, count), value)
+        with b.if_then(self._is_inside(row, column)):
+            scratch = self.frame.buffers[self.product.scratch[0]]
+            b.store(_together(b, eight), b.gep(scratch, [at], source_etype=F32), 16)
+
+
+def _together(b: Builder, values: Sequence[ir.Value]) -> ir.Value:
+    """Values as a vector."""
+    together: ir.Value = ir.Constant(vector(F32, len(values)), ir.Undefined)
+    for number, value in enumerate(values):
+        together = b.insert_element(together, value, I32(number))
+    return together
 
 
 def _turned(b: Builder, pairs: Sequence[Sequence[ir.Value]], place: ir.Value) -> list[ir.Value]:
