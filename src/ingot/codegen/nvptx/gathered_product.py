@@ -151,7 +151,7 @@ class _Gathered(WgmmaProduct):
             with gathers:
                 if tile.moves_registers:
                     hopper.set_registers(b, _REGISTERS, more=False)
-                self._load()
+                self._fill_stages()
             with multiplies:
                 if tile.moves_registers:
                     hopper.set_registers(b, _MULTIPLYING, more=True)
@@ -174,7 +174,7 @@ class _Gathered(WgmmaProduct):
         """All threads that gather, and the one that has the copy engine bring filters."""
         return WARPGROUP + 1
 
-    def _load(self) -> None:
+    def _fill_stages(self) -> None:
         b, tile = self.b, self.tile
         stage, phase = self._counter(0), self._counter(1)
         ready, begun = self._counter(0), self._counter(0)

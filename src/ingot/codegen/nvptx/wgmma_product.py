@@ -78,7 +78,7 @@ class WgmmaProduct(Sums):
                 if tile.moves_registers:
                     hopper.set_registers(b, _FEW_REGISTERS, more=False)
                 with b.if_then(b.icmp_signed("==", self.thread32, I32(WARPGROUP * tile.warpgroups))):
-                    self._load()
+                    self._fill_stages()
             with multiplies:
                 if tile.moves_registers:
                     hopper.set_registers(b, _MANY_REGISTERS, more=True)
@@ -133,7 +133,7 @@ class WgmmaProduct(Sums):
 
     # --- the thread that loads
 
-    def _load(self) -> None:
+    def _fill_stages(self) -> None:
         b, tile = self.b, self.tile
         stage, phase = self._counter(0), self._counter(1)
         with self._placed() as (row, column), self.loop(self.begin, self.end_of_split, I32(1)) as step:
