@@ -8,7 +8,8 @@ import pytest
 
 import ingot
 from ingot import Model, Session
-from ingot.codegen.nvptx import single_tiles
+from ingot.codegen.nvptx import gathered_product, single_tiles
+from ingot.codegen.nvptx.wgmma_tiles import TILES
 from ingot.dtypes import Array
 from ingot.ir.tensor import Tensor
 from providers.emulated import HAS_COMPILER, Emulated
@@ -92,3 +93,30 @@ def test_odd_channels_are_copied_one_by_one(
 def test_many_channels_of_few_places_are_divided_among_blocks(singles: None) -> None:
     launched = check((1, 256, 4, 4), (64, 256, 3, 3), "pads = [1, 1, 1, 1]")
     assert launched[-2:] == ["finish", "kernel"]
+
+
+@pytest.mark.parametrize("kind", ["float16", "bfloat16"])
+@pytest.mark.parametrize(
+    ("image", "filters", "attributes"),
+    [
+        ((2, 24, 9, 7), (64, 24, 3, 3), "pads = [1, 1, 1, 1]"),
+        ((1, 72, 8, 8), (24, 72, 3, 3), "pads = [1, 0, 0, 1], strides = [2, 1]"),
+        ((2, 24, 10, 10), (40, 24, 3, 3), "pads = [2, 2, 2, 2], dilations = [2, 2]"),
+        ((1, 16, 10, 10), (16, 8, 3, 3), "pads = [1, 1, 1, 1], group = 2"),
+        ((3, 16, 9, 9), (136, 16, 1, 1), "strides = [2, 2]"),
+        ((1, 8, 5, 6, 7), (16, 8, 3, 3, 3), "pads = [1, 1, 1, 1, 1, 1]"),
+    ],
+)
+@pytest.mark.parametrize("split", [False, True])
+def test_halves_are_gathered(
+    image: tuple[int, ...],
+    filters: tuple[int, ...],
+    attributes: str,
+    kind: str,
+    split: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tiles = [tile for tile in TILES.values() if (tile.split > 1) == split and tile.rows <= 128 and tile.columns < 192]
+    monkeypatch.setattr("ingot.codegen.nvptx.gathered_product.TILES", {tile.name: tile for tile in tiles})
+    monkeypatch.setattr("ingot.codegen.nvptx.variants.VARIANTS", (gathered_product.VARIANT,))
+    assert any(name.startswith("gathered") for name in check(image, filters, attributes, kind))

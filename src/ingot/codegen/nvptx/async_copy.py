@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.builder import Builder
-from ingot.codegen.llvm.types import I32, PTR
+from ingot.codegen.llvm.types import I32
 
 _VOID = ir.VoidType()
 _SHARED, _GLOBAL = ir.Type("ptr addrspace(3)"), ir.Type("ptr addrspace(1)")
@@ -13,9 +13,13 @@ _NAMES = {16: "llvm.nvvm.cp.async.cg.shared.global.16.s", 4: "llvm.nvvm.cp.async
 
 
 def copy_async(b: Builder, to: ir.Value, source: ir.Value, size: int, inside: ir.Value) -> None:
-    """Copy 4 or 16 bytes, both ends aligned to as many; zeros, and nothing is read, where `inside` does not hold."""
+    """Copy 4 or 16 bytes, both ends aligned to as many; zeros, and nothing is read, where `inside` does not hold.
+
+    `to` is a pointer, or an address in shared memory as an int32.
+    """
     kind = ir.FunctionType(_VOID, [_SHARED, _GLOBAL, I32])
-    target, origin = _cast(b, to, _SHARED), _cast(b, source, _GLOBAL)
+    target = b.inttoptr(to, _SHARED) if to.type == I32 else b.addrspacecast(to, _SHARED)
+    origin = b.addrspacecast(source, _GLOBAL)
     read = b.select(inside, I32(size), I32(0))
     b.call(b.module.declared(_NAMES[size], kind), [target, origin, read])
 
@@ -28,8 +32,3 @@ def commit_copies(b: Builder) -> None:
 def wait_for_copies(b: Builder, pending: int) -> None:
     """Wait until at most so many groups of this thread, the last ones, are under way."""
     b.call(b.module.declared("llvm.nvvm.cp.async.wait.group", ir.FunctionType(_VOID, [I32])), [I32(pending)])
-
-
-def _cast(b: Builder, pointer: ir.Value, kind: ir.Type) -> ir.Value:
-    assert pointer.type == PTR
-    return b.addrspacecast(pointer, kind)

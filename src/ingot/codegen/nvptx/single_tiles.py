@@ -1,9 +1,11 @@
 """Products of float32 on the units for single elements, near their limit: matrices and convolutions.
 
 Tiles of both operands are copied into shared memory beside the products of the tiles before, 16 bytes at once, with
-zeros where an image is padded. A thread has 8 rows by 4 or 8 columns of sums. The left tile lies as memory has it, rows of
-`k`, in lines that are 20 words apart: the four rows that a warp reads at once are in different banks, as are the eight
-threads that read a line of the right tile. Every product and sum is one of float32, in the order of the summed axis.
+zeros where an image is padded. The left tile lies as memory has it, rows of `k`, in lines that are 20 words apart: the
+rows that a warp reads at once are in different banks, as are the columns of a line of the right tile. Shared memory gives
+a word to each thread in a cycle, in which a multiprocessor multiplies four times as many: a thread has 8 rows by 16
+columns of sums, and three quarters of the cycles are enough to read what it multiplies. Every product and sum is one of
+float32, in the order of the summed axis.
 """
 
 from __future__ import annotations
@@ -41,19 +43,20 @@ _TERMS = 4
 """Terms of a row that a thread reads at once."""
 
 _ROWS = 8
-"""Rows of the sums of a thread: every fourth of a warp."""
-
-_LANES = (4, 8)
-"""Threads of a warp along rows and along columns."""
+"""Rows of the sums of a thread."""
 
 
 @dataclass(frozen=True, slots=True)
 class SingleTile:
-    """`rows` by `columns` sums of a block; a thread has eight by `wide`. `speed` is of that of a multiprocessor."""
+    """`rows` by `columns` sums of a block; a thread has eight by `wide`. `speed` is of that of a multiprocessor.
+
+    `lanes` are the threads of a warp along rows and along columns.
+    """
 
     rows: int
     columns: int
     wide: int
+    lanes: tuple[int, int]
     resident: int
     speed: float
 
@@ -63,21 +66,24 @@ class SingleTile:
 
     @property
     def warps_down(self) -> int:
-        return self.rows // (_ROWS * _LANES[0])
+        return self.rows // (_ROWS * self.lanes[0])
 
     @property
     def name(self) -> str:
-        return f"singles{self.rows}x{self.columns}"
+        return f"singles{self.rows}x{self.columns}x{self.wide}"
 
 
 _TILES = (
-    SingleTile(128, 128, 8, 2, 0.9),
-    SingleTile(128, 64, 8, 4, 0.85),
-    SingleTile(64, 64, 4, 5, 0.7),
+    SingleTile(128, 128, 16, (8, 4), 2, 0.7),
+    SingleTile(128, 64, 16, (8, 4), 4, 0.68),
+    SingleTile(64, 64, 8, (4, 8), 7, 0.62),
+    SingleTile(64, 64, 4, (4, 8), 5, 0.6),
 )
 
 _MODES = ((_FOUR, _FOUR), (1, _FOUR), (_FOUR, 1), (1, 1))
 """How many neighbours are copied at once: of the left operand, and of the right one, whose sums are stored alike."""
+
+_MOST_WIDE = 8
 
 _SHORTEST_SPLIT = 6
 """Tiles of the summed axis that are worth a block."""
@@ -109,7 +115,7 @@ def functions(product: Contraction, _: Target) -> dict[str, Function]:
             partial(_emit, product=product, tile=tile, lanes=lanes), tile.threads, _resident(tile, lanes), ("splits",)
         )
         for tile in _TILES
-        for lanes in _MODES
+        for lanes in _modes(tile)
     }
 
 
@@ -120,7 +126,8 @@ def plans(sized: Sized) -> Iterator[Plan]:
     left = _FOUR if left_of(sized.product).is_whole(sized, _FOUR) else 1
     right = _FOUR if right_of(sized.product).is_whole(sized, _FOUR) and _stores_whole(sized) else 1
     for tile in _TILES:
-        yield from _plans(sized, tile, (left, right))
+        if (left, right) in _modes(tile):
+            yield from _plans(sized, tile, (left, right))
 
 
 def _plans(sized: Sized, tile: SingleTile, lanes: tuple[int, int]) -> Iterator[Plan]:
@@ -142,6 +149,11 @@ def _plans(sized: Sized, tile: SingleTile, lanes: tuple[int, int]) -> Iterator[P
 
 
 VARIANT = Variant("singles", refuses, functions, plans)
+
+
+def _modes(tile: SingleTile) -> tuple[tuple[int, int], ...]:
+    """How a tile may be copied: one with many sums leaves too few registers for the places of single elements."""
+    return _MODES if tile.wide <= _MOST_WIDE else _MODES[:1]
 
 
 def _resident(tile: SingleTile, lanes: tuple[int, int]) -> int:
@@ -187,8 +199,10 @@ class _Singles(Block):
         )
         warp, lane = b.udiv(thread, I32(WARP)), b.urem(thread, I32(WARP))
         down, across = b.urem(warp, I32(tile.warps_down)), b.udiv(warp, I32(tile.warps_down))
-        self.row = b.add(b.mul(down, I32(_ROWS * _LANES[0])), b.udiv(lane, I32(_LANES[1])))
-        self.column = b.add(b.mul(across, I32(tile.wide * _LANES[1])), b.mul(b.urem(lane, I32(_LANES[1])), I32(_FOUR)))
+        self.row = b.add(b.mul(down, I32(_ROWS * tile.lanes[0])), b.udiv(lane, I32(tile.lanes[1])))
+        self.column = b.add(
+            b.mul(across, I32(tile.wide * tile.lanes[1])), b.mul(b.urem(lane, I32(tile.lanes[1])), I32(_FOUR))
+        )
 
     def emit(self) -> None:
         b, product, tile = self.b, self.product, self.tile
@@ -245,13 +259,13 @@ class _Singles(Block):
             return [b.extract_element(loaded, I32(number)) for number in range(count)]
 
         for first in range(0, _DEPTH, _TERMS):
-            rows = [words(left, _LANES[0] * number * _LINE + first, _TERMS) for number in range(_ROWS)]
+            rows = [words(left, tile.lanes[0] * number * _LINE + first, _TERMS) for number in range(_ROWS)]
             for k in range(_TERMS):
                 line = (first + k) * tile.columns
                 columns = [
                     value
                     for part in range(tile.wide // _FOUR)
-                    for value in words(right, line + part * _FOUR * _LANES[1], _FOUR)
+                    for value in words(right, line + part * _FOUR * tile.lanes[1], _FOUR)
                 ]
                 for row, cells in zip(rows, sums, strict=True):
                     for cell, y in zip(cells, columns, strict=True):
@@ -270,12 +284,12 @@ class _Singles(Block):
         walk.start(row)
         for number, cells in enumerate(sums):
             if number:
-                row = b.add(row, I32(_LANES[0]))
-                walk.advance(I32(_LANES[0]))
+                row = b.add(row, I32(self.tile.lanes[0]))
+                walk.advance(I32(self.tile.lanes[0]))
             with b.if_then(b.icmp_signed("<", row, rows)):
                 self._bind(product.m, walk)
                 for part in range(parts):
-                    column = b.add(self.left, b.zext(b.add(self.column, I32(part * _FOUR * _LANES[1])), I64))
+                    column = b.add(self.left, b.zext(b.add(self.column, I32(part * _FOUR * self.tile.lanes[1])), I64))
                     with b.if_then(b.icmp_signed("<", column, self.columns)):
                         four = self._vector(cells[part * _FOUR : (part + 1) * _FOUR])
                         with b.if_else(is_split) as (divided, alone):
@@ -308,8 +322,8 @@ class _Singles(Block):
 
         def place_of(piece: ir.Value) -> tuple[ir.Value, ir.Value]:
             row, part = b.sdiv(piece, I64(parts)), b.srem(piece, I64(parts))
-            down = b.add(b.zext(self.row, I64), b.mul(row, I64(_LANES[0])))
-            across = b.add(b.zext(self.column, I64), b.mul(part, I64(_FOUR * _LANES[1])))
+            down = b.add(b.zext(self.row, I64), b.mul(row, I64(self.tile.lanes[0])))
+            across = b.add(b.zext(self.column, I64), b.mul(part, I64(_FOUR * self.tile.lanes[1])))
             return b.add(self.top, down), b.add(self.left, across)
 
         self.store_sums(memory, _ROWS * parts, _FOUR, place_of, place)

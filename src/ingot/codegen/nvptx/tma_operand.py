@@ -42,8 +42,8 @@ def walks_of(product: Contraction) -> tuple[Walk, Walk] | str:
         return "an operand that is no matrix"
     right = packed_load(product) if product.packed else product.rhs
     walks = (
-        _walk(product.lhs, product.m[0], product.k[0], product.batch),
-        _walk(right, product.n[0], product.k[0], product.batch),
+        walk_of(product.lhs, product.m[0], product.k[0], product.batch),
+        walk_of(right, product.n[0], product.k[0], product.batch),
     )
     left, other = walks
     if isinstance(left, str):
@@ -51,7 +51,7 @@ def walks_of(product: Contraction) -> tuple[Walk, Walk] | str:
     return other if isinstance(other, str) else (left, other)
 
 
-def _walk(load: Load, row: Var, k: Var, batch: tuple[Var, ...]) -> Walk | str:
+def walk_of(load: Load, row: Var, k: Var, batch: tuple[Var, ...]) -> Walk | str:
     index = load.index
     if load.where:
         return "an operand that is padded"

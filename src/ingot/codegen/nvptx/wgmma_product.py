@@ -35,16 +35,18 @@ _UNDEFINED = ir.Constant(F32, ir.Undefined)
 
 def emit_product(b: Builder, frame: Frame, product: Contraction, tile: WgmmaTile) -> None:
     """The sums of the tiles of a block, with their epilogue."""
-    _WgmmaProduct(b, frame, product, tile).emit()
+    walks = walks_of(product)
+    assert not isinstance(walks, str)
+    WgmmaProduct(b, frame, product, tile, walks).emit()
 
 
-class _WgmmaProduct(Eights):
+class WgmmaProduct(Eights):
     """A block of a product; places in tiles are int32."""
 
-    def __init__(self, b: Builder, frame: Frame, product: Contraction, tile: WgmmaTile) -> None:
+    def __init__(
+        self, b: Builder, frame: Frame, product: Contraction, tile: WgmmaTile, walks: tuple[Walk, Walk]
+    ) -> None:
         super().__init__(b, frame, product)
-        walks = walks_of(product)
-        assert not isinstance(walks, str)
         self.left, self.right = walks
         self.tile = tile
         self.row_tiles, self.column_tiles, self.tiles, self.steps = (
@@ -90,13 +92,17 @@ class _WgmmaProduct(Eights):
             for tensor_map in self.maps:
                 hopper.prefetch_map(b, tensor_map)
             for stage in range(tile.stages):
-                hopper.barrier_init(b, b.add(self.full, I32(8 * stage)), 1)
+                hopper.barrier_init(b, b.add(self.full, I32(8 * stage)), self._arrivals())
                 hopper.barrier_init(b, b.add(self.empty, I32(8 * stage)), tile.warpgroups)
             hopper.barriers_are_there(b)
         if tile.split > 1:
             hopper.cluster_sync(b)
         else:
             barrier(b)
+
+    def _arrivals(self) -> int:
+        """The arrivals that make a stage full."""
+        return 1
 
     @contextmanager
     def _placed(self) -> Iterator[tuple[ir.Value, ir.Value]]:
