@@ -11,7 +11,10 @@
 typedef struct {
     int registers[12]; /* tid, ntid, ctaid and nctaid, three axes each */
     int number, exchanges;
+    int waits; /* for the others of its block, or of its warp */
 } thread;
+
+enum { NOTHING, BLOCK, WARP };
 
 typedef void (*kernel)(void **parameters, thread *own);
 
@@ -24,13 +27,18 @@ static void **arguments;
 
 int emulated_register(thread *own, int which) { return own->registers[which]; }
 
-void emulated_barrier(thread *own) { swapcontext(&coroutines[own->number], &scheduler); }
+static void wait_for(thread *own, int which) {
+    own->waits = which;
+    swapcontext(&coroutines[own->number], &scheduler);
+}
+
+void emulated_barrier(thread *own) { wait_for(own, BLOCK); }
 
 int emulated_exchange(thread *own, int mask, int value, int distance, int clamp) {
     int turn = own->exchanges++ & 1;
     (void)mask, (void)clamp;
     values[turn][own->number] = value;
-    emulated_barrier(own);
+    wait_for(own, WARP);
     return values[turn][(own->number & ~31) | ((own->number ^ distance) & 31)];
 }
 
@@ -50,7 +58,7 @@ void emulated_multiply(thread *own, const int *words, float *sums, int is_bfloat
     static int fragments[MOST][6];
     int warp = own->number & ~31, lane = own->number & 31;
     memcpy(fragments[own->number], words, sizeof fragments[0]);
-    emulated_barrier(own);
+    wait_for(own, WARP);
     for (int i = 0; i < 4; i++) {
         int row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
         for (int k = 0; k < 16; k++) {
@@ -58,12 +66,26 @@ void emulated_multiply(thread *own, const int *words, float *sums, int is_bfloat
             sums[i] += widened(a[row / 8 + k / 8 * 2], k & 1, is_bfloat) * widened(b[4 + k / 8], k & 1, is_bfloat);
         }
     }
-    emulated_barrier(own);
+    wait_for(own, WARP);
 }
 
 static void begin(int number) {
     function(arguments, &threads[number]);
     ended[number] = 1;
+}
+
+/* Let those go on for which all others of their warp, or of the block, wait as well; whether there are any. */
+static int released(int count) {
+    int any = 0, whole = 1;
+    for (int warp = 0; warp < count; warp += 32) {
+        int end = warp + 32 < count ? warp + 32 : count, all = 1;
+        for (int i = warp; i < end; i++) all &= threads[i].waits == WARP && !ended[i];
+        for (int i = warp; all && i < end; i++) threads[i].waits = NOTHING;
+        any |= all;
+    }
+    for (int i = 0; i < count; i++) whole &= threads[i].waits == BLOCK && !ended[i];
+    for (int i = 0; whole && i < count; i++) threads[i].waits = NOTHING;
+    return any | whole;
 }
 
 /* 0, or 1 where some threads of a block ended while others waited for them. */
@@ -78,7 +100,7 @@ int emulated_launch(kernel called, void **parameters, const int *grid, const int
             int registers[12] = {i % block[0], i / block[0] % block[1], i / block[0] / block[1], block[0], block[1],
                                  block[2], x, y, z, grid[0], grid[1], grid[2]};
             memcpy(threads[i].registers, registers, sizeof registers);
-            threads[i].number = i, threads[i].exchanges = 0, ended[i] = 0;
+            threads[i].number = i, threads[i].exchanges = 0, threads[i].waits = NOTHING, ended[i] = 0;
             getcontext(&coroutines[i]);
             coroutines[i].uc_stack.ss_sp = stacks + (size_t)i * STACK;
             coroutines[i].uc_stack.ss_size = STACK;
@@ -86,10 +108,11 @@ int emulated_launch(kernel called, void **parameters, const int *grid, const int
             makecontext(&coroutines[i], (void (*)(void))begin, 1, i);
         }
         for (int left = count; left;) {
-            for (int i = 0; i < count; i++) swapcontext(&scheduler, &coroutines[i]);
+            for (int i = 0; i < count; i++)
+                if (!ended[i] && threads[i].waits == NOTHING) swapcontext(&scheduler, &coroutines[i]);
             left = 0;
             for (int i = 0; i < count; i++) left += !ended[i];
-            if (left && left != count) return 1;
+            if (left && !released(count)) return 1;
         }
     }
     return 0;
