@@ -271,6 +271,8 @@ class CodeBlocks:
     dot: ByteDot | None = None
     """How bytes are multiplied, where it is: codes times the left operand, which has signs."""
     meaning: Levels | HalfBits | None = None
+    half_scales: bool = False
+    """Whether scales lie as FLOAT16, where a GPU reads them."""
 
     @property
     def each(self) -> int:

@@ -8,6 +8,7 @@ threads a group has is decided when a kernel is launched, by the sizes of the ru
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from ingot.dtypes import DType
@@ -16,6 +17,7 @@ from ingot.fuse.build import Fused
 from ingot.fuse.limits import FusionLimits
 from ingot.loops.ir import (
     Buffer,
+    CodeBlocks,
     Contraction,
     For,
     Kernel,
@@ -31,7 +33,10 @@ from ingot.loops.ir import (
 from ingot.loops.join_axes import join_axes
 from ingot.loops.kernel import kernel_of
 from ingot.loops.rewrite import stores
+from ingot.prim.coded import Coded
 from ingot.prim.tensor import Tensor
+from ingot.schedule.code_tiles import CODE_ROWS, CodeTiles, blocks_of, refuses_codes
+from ingot.schedule.narrow_rows import narrow_rows
 from ingot.schedule.nest import collapse, contiguous_axis
 from ingot.schedule.schedule import Scheduled, replace_kernels
 from ingot.schedule.split_reduction import SplitReduction, split_reduction
@@ -69,27 +74,47 @@ def gpu_limits() -> FusionLimits:
         inlined=_INLINED,
         few_rows=_FEW_ROWS,
         long_row=_LONG_ROW,
-        reads_codes=False,
+        refuses_codes=refuses_codes,
     )
 
 
 def schedule_for_gpu(fused: Fused) -> Scheduled:
     """The kernels of a program for a GPU, each of one nest."""
-    limits = gpu_limits()
-    kernels = {kernel: _schedule_kernel(kernel, limits) for kernel in kernels_in(fused.steps)}
+    limits, tiled = gpu_limits(), _tiled(fused)
+    narrowed = narrow_rows(fused)
+    kernels = {
+        kernel: tuple(part for own in narrowed.get(kernel, (kernel,)) for part in _schedule_kernel(own, limits, tiled))
+        for kernel in kernels_in(fused.steps)
+    }
     written: dict[Kernel, Tensor] = {new: fused.stores[old] for old, parts in kernels.items() for new in parts}
     steps = replace_kernels(fused.steps, kernels)
-    return Scheduled(steps, fused.placed, fused.constants, (), written, fused.why, fused.guards)
+    constants = {
+        tiled[buffer][0] if buffer in tiled else buffer: constant for buffer, constant in fused.constants.items()
+    }
+    return Scheduled(steps, fused.placed, constants, (), written, fused.why, fused.guards)
 
 
-def _schedule_kernel(kernel: Kernel, limits: FusionLimits) -> tuple[Kernel, ...]:
+_Tiled = Mapping[Buffer, tuple[Buffer, CodeBlocks]]
+
+
+def _tiled(fused: Fused) -> _Tiled:
+    """The buffers of weights in codes: in the place of each the one that has them as a GPU reads them, and how."""
+    tiled = {}
+    for buffer, constant in fused.constants.items():
+        if isinstance(constant, Coded):
+            codes, (columns, depth) = blocks_of(constant), constant.shape
+            tiled[buffer] = Buffer(buffer.name, buffer.dtype, CodeTiles(codes, columns, depth).nbytes), codes
+    return tiled
+
+
+def _schedule_kernel(kernel: Kernel, limits: FusionLimits, tiled: _Tiled) -> tuple[Kernel, ...]:
     """A kernel for each of its nests, which are independent; two for a long reduction."""
     parts: list[Kernel] = []
     for number, nest in enumerate(kernel.nests):
         name = kernel.name if len(kernel.nests) == 1 else f"{kernel.name}_{number}"
         split = _split(collapse(nest), name, limits) if isinstance(nest, Nest) else None
         if split is None:
-            scheduled = _schedule(nest, name)
+            scheduled = _schedule(_with_codes(nest, tiled), name)
             parts.append(kernel_of(name, (scheduled,), _written(scheduled)))
             continue
         for place, part in enumerate(split.parts):
@@ -113,11 +138,28 @@ def _schedule(nest: KernelNest, name: str) -> KernelNest:
             return schedule_rows(nest)
         case Contraction():
             partial = Buffer(f"{name}_partial", DType.FLOAT32 if nest.dtype in _HALVES else nest.dtype, SPLIT_ELEMENTS)
-            return replace(join_axes(nest), scratch=(partial,))
+            joined = join_axes(nest)
+            return replace(joined, scratch=(partial, *_unpacked(joined, name)))
         case tuple():
             return nest
         case _:
             raise CompileError(f"there is no GPU kernel for {type(nest).__name__}")
+
+
+def _unpacked(product: Contraction, name: str) -> tuple[Buffer, ...]:
+    """Memory for weights in codes that are unpacked, where there may be many rows."""
+    rows = extent(product.m)
+    if product.codes is None or (isinstance(rows, int) and rows <= CODE_ROWS):
+        return ()
+    return (Buffer(f"{name}_unpacked", product.lhs.dtype, extent(product.n) * extent(product.k)),)
+
+
+def _with_codes(nest: KernelNest, tiled: _Tiled) -> KernelNest:
+    """A product that reads weights in codes as they lie in the memory of a GPU."""
+    if not isinstance(nest, Contraction) or nest.codes is None:
+        return nest
+    buffer, codes = tiled[nest.rhs.buffer]
+    return replace(nest, rhs=replace(nest.rhs, buffer=buffer), codes=codes)
 
 
 def _written(nest: KernelNest) -> tuple[Buffer, ...]:

@@ -31,11 +31,13 @@ from ingot.fuse.contraction import Packed
 from ingot.loops.digest import digest
 from ingot.loops.ir import Buffer, Contraction, Kernel
 from ingot.loops.parametrise import parametrise
+from ingot.prim.coded import Coded
 from ingot.prim.tensor import Constant
 from ingot.providers.cuda.device import Device
 from ingot.providers.cuda.launch import Launcher, grid_of
 from ingot.runtime.processors import processors
 from ingot.runtime.rows import buffers_in
+from ingot.schedule.code_tiles import tiled_codes
 from ingot.schedule.schedule import Scheduled
 from ingot.schedule.target import Target
 
@@ -160,6 +162,9 @@ def constant_memory(scheduled: Scheduled) -> dict[Buffer, Array]:
     memory: dict[Buffer, Array] = {}
     for buffer, constant in scheduled.constants.items():
         if buffer in read:
+            if isinstance(constant, Coded):
+                memory[buffer] = tiled_codes(constant)
+                continue
             assert isinstance(constant, Packed | Constant)
             array = np.ascontiguousarray(constant.array)
             memory[buffer] = array.view(np.uint8) if array.dtype == np.bool_ else array
