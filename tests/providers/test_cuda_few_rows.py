@@ -15,6 +15,7 @@ from ingot.codegen.nvptx.variant import Plan, Sized, Variant
 from ingot.dtypes import Array
 from providers.emulated import HAS_COMPILER, Emulated
 from providers.test_cuda import graph, normal
+from providers.test_cuda_codes import with_constants
 
 pytestmark = pytest.mark.skipif(not HAS_COMPILER, reason="the emulator is compiled by cc")
 
@@ -64,7 +65,7 @@ def test_sizes_of_which_vectors_are_not_aligned(monkeypatch: Any, kind: str, row
 
 
 @pytest.mark.parametrize("kind", ["float16", "bfloat16"])
-@pytest.mark.parametrize(("rows", "k", "n"), [(16, 160, 72), (9, 1024, 64), (13, 32, 136), (8, 48, 8), (2, 320, 264)])
+@pytest.mark.parametrize(("rows", "k", "n"), [(16, 160, 72), (9, 1024, 64), (13, 32, 136), (8, 96, 8), (2, 320, 264)])
 def test_rows_of_halves_on_tensor_cores(monkeypatch: Any, kind: str, rows: int, k: int, n: int) -> None:
     preferred(monkeypatch, few_halves.VARIANT)
     names = check(kind, normal(rows, k), normal(k, n), "t = MatMul (x, w) y = Relu (t)")
@@ -85,3 +86,15 @@ def test_long_sums_of_few_columns_are_divided_among_blocks(monkeypatch: Any, kin
     if kind != "float" or variant is few_rows.VARIANT:
         preferred(monkeypatch, variant, least=2)
         assert "finish" in check(kind, normal(2, 8192), normal(8192, 8), "t = MatMul (x, w) y = Relu (t)")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("rows", "k", "n"), [(1, 64, 37), (3, 96, 17), (20, 70, 33), (5, 128, 1)])
+def test_rows_of_constant_weights_begin_at_whole_vectors(kind: str, rows: int, k: int, n: int) -> None:
+    provider = Emulated()
+    w, x = normal(k, n).astype(KINDS[kind]), normal(rows, k).astype(KINDS[kind])
+    model = with_constants(graph(f"{kind}[m, {k}] x, {kind}[{k}, {n}] w", "y = MatMul (x, w)"), {"w": w})
+    session = Session(model, providers=(provider, "reference"), fallback=False)
+    exact = x.astype(np.float64) @ w.astype(np.float64)
+    np.testing.assert_allclose(session.run(None, {"x": x})[0].astype(np.float64), exact, rtol=ROUNDING[kind], atol=1e-3)
+    assert not any(name.endswith("_single") for name in provider.library.launched)

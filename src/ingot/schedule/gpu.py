@@ -11,9 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+import numpy as np
+
+from ingot.dims import Dim
 from ingot.dtypes import DType
 from ingot.errors import CompileError
 from ingot.fuse.build import Fused
+from ingot.fuse.contraction import Packed
 from ingot.fuse.limits import FusionLimits
 from ingot.loops.ir import (
     Buffer,
@@ -57,6 +61,8 @@ _MOST_PARTS = 256
 """Threads that leave a GPU idle where each has a row of its own; what a part of their rows has at least, and how many
 parts there are at most."""
 
+_LINE_BYTES = 16
+
 _HALVES = (DType.FLOAT16, DType.BFLOAT16)
 """Types that are summed as float32."""
 
@@ -80,41 +86,51 @@ def gpu_limits() -> FusionLimits:
 
 def schedule_for_gpu(fused: Fused) -> Scheduled:
     """The kernels of a program for a GPU, each of one nest."""
-    limits, tiled = gpu_limits(), _tiled(fused)
+    limits, laid = gpu_limits(), _laid_out(fused)
     narrowed = narrow_rows(fused)
     kernels = {
-        kernel: tuple(part for own in narrowed.get(kernel, (kernel,)) for part in _schedule_kernel(own, limits, tiled))
+        kernel: tuple(part for own in narrowed.get(kernel, (kernel,)) for part in _schedule_kernel(own, limits, laid))
         for kernel in kernels_in(fused.steps)
     }
     written: dict[Kernel, Tensor] = {new: fused.stores[old] for old, parts in kernels.items() for new in parts}
     steps = replace_kernels(fused.steps, kernels)
     constants = {
-        tiled[buffer][0] if buffer in tiled else buffer: constant for buffer, constant in fused.constants.items()
+        laid[buffer][0] if buffer in laid else buffer: constant for buffer, constant in fused.constants.items()
     }
     return Scheduled(steps, fused.placed, constants, (), written, fused.why, fused.guards)
 
 
-_Tiled = Mapping[Buffer, tuple[Buffer, CodeBlocks]]
+def line_of(columns: Dim, dtype: DType) -> Dim:
+    """The elements from one row of a constant right operand to the next: rows begin at multiples of 16 bytes."""
+    each = max(1, _LINE_BYTES // dtype.numpy.itemsize)
+    return -(-columns // each) * each
 
 
-def _tiled(fused: Fused) -> _Tiled:
-    """The buffers of weights in codes: in the place of each the one that has them as a GPU reads them, and how."""
-    tiled = {}
+_Laid = Mapping[Buffer, tuple[Buffer, CodeBlocks | None]]
+
+
+def _laid_out(fused: Fused) -> _Laid:
+    """The buffers of weights: in the place of each the one that has them as a GPU reads them, and how codes lie."""
+    laid: dict[Buffer, tuple[Buffer, CodeBlocks | None]] = {}
     for buffer, constant in fused.constants.items():
         if isinstance(constant, Coded):
             codes, (columns, depth) = blocks_of(constant), constant.shape
-            tiled[buffer] = Buffer(buffer.name, buffer.dtype, CodeTiles(codes, columns, depth).nbytes), codes
-    return tiled
+            laid[buffer] = Buffer(buffer.name, buffer.dtype, CodeTiles(codes, columns, depth).nbytes), codes
+        elif isinstance(constant, Packed):
+            *rows, columns = constant.array.shape
+            size = int(np.prod(rows)) * line_of(columns, buffer.dtype)
+            laid[buffer] = Buffer(buffer.name, buffer.dtype, size), None
+    return laid
 
 
-def _schedule_kernel(kernel: Kernel, limits: FusionLimits, tiled: _Tiled) -> tuple[Kernel, ...]:
+def _schedule_kernel(kernel: Kernel, limits: FusionLimits, laid: _Laid) -> tuple[Kernel, ...]:
     """A kernel for each of its nests, which are independent; two for a long reduction."""
     parts: list[Kernel] = []
     for number, nest in enumerate(kernel.nests):
         name = kernel.name if len(kernel.nests) == 1 else f"{kernel.name}_{number}"
         split = _split(collapse(nest), name, limits) if isinstance(nest, Nest) else None
         if split is None:
-            scheduled = _schedule(_with_codes(nest, tiled), name)
+            scheduled = _schedule(_as_laid_out(nest, laid), name)
             parts.append(kernel_of(name, (scheduled,), _written(scheduled)))
             continue
         for place, part in enumerate(split.parts):
@@ -154,11 +170,11 @@ def _unpacked(product: Contraction, name: str) -> tuple[Buffer, ...]:
     return (Buffer(f"{name}_unpacked", product.lhs.dtype, extent(product.n) * extent(product.k)),)
 
 
-def _with_codes(nest: KernelNest, tiled: _Tiled) -> KernelNest:
-    """A product that reads weights in codes as they lie in the memory of a GPU."""
-    if not isinstance(nest, Contraction) or nest.codes is None:
+def _as_laid_out(nest: KernelNest, laid: _Laid) -> KernelNest:
+    """A product that reads its weights as they lie in the memory of a GPU."""
+    if not isinstance(nest, Contraction) or nest.rhs.buffer not in laid:
         return nest
-    buffer, codes = tiled[nest.rhs.buffer]
+    buffer, codes = laid[nest.rhs.buffer]
     return replace(nest, rhs=replace(nest.rhs, buffer=buffer), codes=codes)
 
 

@@ -16,7 +16,7 @@ from ingot.codegen.llvm.emitter import Frame
 from ingot.codegen.llvm.lanes import Lane
 from ingot.codegen.llvm.share import smaller, up
 from ingot.codegen.llvm.types import F32, I32, I64, stack_slot, stored, vector
-from ingot.codegen.nvptx.few_rows import FROM_CACHE, LATENCY, START, Busy, Streamed, is_aligned, right_of
+from ingot.codegen.nvptx.few_rows import FROM_CACHE, LATENCY, START, Busy, Streamed, has_whole_columns, is_aligned
 from ingot.codegen.nvptx.few_rows import refuses as refuses_few_rows
 from ingot.codegen.nvptx.grid import WARP, SharedArray, barrier, register
 from ingot.codegen.nvptx.half_product import is_of_halves
@@ -30,15 +30,22 @@ COLUMNS = 64
 """Columns of a block."""
 
 TERMS = 16
-"""Terms of an instruction, and of a step."""
+"""Terms of an instruction."""
 
-_RESIDENT = {8: 3, 16: 2}
-"""The rows that functions are for, and the blocks of a multiprocessor at once."""
+AT_ONCE = 2
+"""Instructions whose operands a thread loads at once."""
 
-_WARPS = 8
-_THREADS = WARP * _WARPS
+STEP = TERMS * AT_ONCE
+
+
+_THREADS = {8: (256, 512), 16: (256,)}
+"""Threads of a block, by the rows of a function."""
+
 _EIGHT, _FOUR = 8, 4
 _MOST_PLACES = 65_535
+
+_MOST_THREADS = 512
+"""Threads of a multiprocessor at once: so many registers does each have."""
 
 _SPEED = 0.85
 """Of the memory's bandwidth, what is reached."""
@@ -52,33 +59,35 @@ def refuses(product: Contraction, target: Target) -> str | None:
 
 def functions(product: Contraction, _: Target) -> dict[str, Function]:
     return {
-        f"half_rows{rows}": Function(partial(_emit, product=product, rows=rows), _THREADS, resident, ("splits",))
-        for rows, resident in _RESIDENT.items()
+        f"half_rows{rows}": Function(
+            partial(_emit, product=product, rows=rows), threads[-1], _MOST_THREADS // threads[-1], ("splits",)
+        )
+        for rows, threads in _THREADS.items()
     }
 
 
 def plans(sized: Sized) -> Iterator[Plan]:
     product, gpu, places = sized.product, sized.gpu, min(sized.batch, _MOST_PLACES)
-    if sized.rows > max(_RESIDENT) or sized.columns % _EIGHT or sized.depth % TERMS:
-        return
-    if not is_aligned(sized, right_of(product).index, product.n[0], _EIGHT):
+    if sized.rows > max(_THREADS) or sized.depth % STEP or not has_whole_columns(sized, _EIGHT):
         return
     if not is_aligned(sized, product.lhs.index, product.k[0], _FOUR):
         return
-    rows, resident = next((rows, resident) for rows, resident in _RESIDENT.items() if rows >= sized.rows)
-    blocks, steps = -(-sized.columns // COLUMNS), -(-sized.depth // (TERMS * _WARPS))
+    rows = next(rows for rows in _THREADS if rows >= sized.rows)
+    blocks = -(-sized.columns // COLUMNS)
     moved = 2 * sized.batch * sized.columns * sized.depth
-    filling = {gpu.multiprocessors * count // (blocks * places) for count in (1, 2, resident)}
-    for splits in {1, *(min(steps, most_splits(sized), count) for count in filling)} - {0}:
-        finish, more = finish_steps(sized, splits)
-        busy = Busy(blocks * sized.batch * splits, gpu.multiprocessors)
-        seconds = max(
-            -(-steps // splits) * LATENCY * busy.waves(resident),
-            moved / gpu.bandwidth / _SPEED,
-            moved * busy.share / FROM_CACHE,
-        )
-        step = Step(f"half_rows{rows}", (blocks, splits, places), (_THREADS, 1), (splits,))
-        yield Plan(gpu.step + START + seconds + more, (step, *finish))
+    for threads in _THREADS[rows]:
+        steps = -(-sized.depth // (STEP * threads // WARP))
+        filling = {gpu.multiprocessors * count // (blocks * places) for count in (1, 2)}
+        for splits in {1, *(min(steps, most_splits(sized), count) for count in filling)} - {0}:
+            finish, more = finish_steps(sized, splits)
+            busy = Busy(blocks * sized.batch * splits, gpu.multiprocessors)
+            seconds = max(
+                -(-steps // splits) * LATENCY * busy.waves(_MOST_THREADS // threads),
+                moved / gpu.bandwidth / _SPEED,
+                moved * busy.share / FROM_CACHE,
+            )
+            step = Step(f"half_rows{rows}", (blocks, splits, places), (threads, 1), (splits,))
+            yield Plan(gpu.step + START + seconds + more, (step, *finish))
 
 
 VARIANT = Variant("few rows of halves", refuses, functions, plans)
@@ -94,50 +103,53 @@ class _FewHalves(Streamed):
     def __init__(self, b: Builder, frame: Frame, product: Contraction, rows: int) -> None:
         super().__init__(b, frame, product)
         self.most = rows
-        self.thread = register(b, "tid.x")
+        self.thread, self.threads = register(b, "tid.x"), register(b, "ntid.x")
         self.warp, lane = b.sdiv(self.thread, I64(WARP)), b.srem(self.thread, I64(WARP))
         self.group, self.quarter = b.sdiv(lane, I64(4)), b.srem(lane, I64(4))
 
     def emit(self) -> None:
         b, product = self.b, self.product
         split = register(b, "ctaid.y")
-        chunk = b.mul(up(b, b.sdiv(self.depth, I64(TERMS)), SPLITS), I64(TERMS))
+        chunk = b.mul(up(b, b.sdiv(self.depth, I64(STEP)), SPLITS), I64(STEP))
         begin = b.mul(split, chunk)
         end = smaller(b, b.add(begin, chunk), self.depth)
         left = b.mul(register(b, "ctaid.x"), I64(COLUMNS))
         own = b.add(left, b.mul(self.group, I64(_EIGHT)))
-        column = smaller(b, own, b.sub(self.columns, I64(_EIGHT)))
+        column = b.select(b.icmp_signed("<", own, self.columns), own, I64(0))
         sums = [[[stack_slot(b, F32) for _ in range(4)] for _ in range(4)] for _ in range(self.most // _EIGHT)]
         with self.loop(register(b, "ctaid.z"), self.batch, register(b, "nctaid.z")) as place:
             self.unflatten(product.batch, place)
             for cell in (cell for rows in sums for tile in rows for cell in tile):
                 b.store(F32(0.0), cell)
-            first = b.add(begin, b.mul(self.warp, I64(TERMS)))
-            with self.loop(first, end, I64(_WARPS * TERMS)) as at:
+            first = b.add(begin, b.mul(self.warp, I64(STEP)))
+            with self.loop(first, end, b.mul(b.sdiv(self.threads, I64(WARP)), I64(STEP))) as at:
                 self._multiply(b.add(at, b.mul(self.quarter, I64(_FOUR))), column, sums)
             self._add_warps(sums, place, split, left)
 
     def _multiply(self, at: ir.Value, column: ir.Value, sums: Sequence[Sequence[Sequence[ir.Value]]]) -> None:
-        """The products of four terms, which begin at `at`, added to the sums."""
+        """The products of terms that begin at `at`, four for each instruction, added to the sums."""
         b = self.b
         (k,) = self.product.k
         self.variables[self.n] = column
-        lines = []
-        for number in range(_FOUR):
-            self.variables[k] = b.add(at, I64(number))
-            lines.append(self.loaded(self.right, Lane(self.n, _EIGHT, None)))
-        self.variables[k] = at
-        factors = []
+        starts = [b.add(at, I64(number * TERMS)) for number in range(AT_ONCE)]
+        lines = [[self._line(b.add(start, I64(number))) for number in range(_FOUR)] for start in starts]
+        factors: list[list[ir.Value]] = [[] for _ in starts]
         for rows in range(len(sums)):
             row = smaller(b, b.add(self.group, I64(_EIGHT * rows)), b.sub(self.rows, I64(1)))
             self.unflatten(self.product.m, row)
-            factors.append(self.loaded(self.product.lhs, Lane(k, _FOUR, None)))
-        for pair in range(4):
-            words = [
-                self._paired(lines[first], lines[first + 1], 2 * pair + half) for first in (0, 2) for half in range(2)
-            ]
-            for own, tiles in zip(factors, sums, strict=True):
-                self._multiplied(tiles[pair], words, [self._neighbours(own, first) for first in (0, 2)])
+            for start, own in zip(starts, factors, strict=True):
+                self.variables[k] = start
+                own.append(self.loaded(self.product.lhs, Lane(k, _FOUR, None)))
+        for four, rows_of in zip(lines, factors, strict=True):
+            for pair in range(4):
+                words = [self._paired(four[at], four[at + 1], 2 * pair + half) for at in (0, 2) for half in range(2)]
+                for own_row, tiles in zip(rows_of, sums, strict=True):
+                    self._multiplied(tiles[pair], words, [self._neighbours(own_row, at) for at in (0, 2)])
+
+    def _line(self, at: ir.Value) -> ir.Value:
+        """Eight columns of a term."""
+        self.variables[self.product.k[0]] = at
+        return self.loaded(self.right, Lane(self.n, _EIGHT, None))
 
     def _paired(self, one: ir.Value, other: ir.Value, lane: int) -> ir.Value:
         b = self.b
@@ -170,7 +182,7 @@ class _FewHalves(Streamed):
     ) -> None:
         """Add the sums of warps in shared memory, and end with each."""
         b = self.b
-        array = SharedArray(b.module, "sums", F32, _WARPS * self.most * COLUMNS)
+        array = SharedArray(b.module, "sums", F32, _THREADS[self.most][-1] // WARP * self.most * COLUMNS)
         barrier(b)
         base = b.mul(self.warp, I64(self.most * COLUMNS))
         for rows, tiles in enumerate(sums):
@@ -182,13 +194,12 @@ class _FewHalves(Streamed):
                     at = b.add(base, b.add(b.mul(row, I64(COLUMNS)), column))
                     b.store(b.load(cell, F32), b.gep(array, [at], source_etype=F32))
         barrier(b)
-        with self.loop(self.thread, b.mul(self.rows, I64(COLUMNS)), I64(_THREADS)) as number:
-            parts = [
-                b.load(b.gep(array, [b.add(number, I64(warp * self.most * COLUMNS))], source_etype=F32), F32)
-                for warp in range(_WARPS)
-            ]
-            total = parts[0]
-            for part in parts[1:]:
-                total = b.fadd(total, part)
+        warps = b.sdiv(self.threads, I64(WARP))
+        with self.loop(self.thread, b.mul(self.rows, I64(COLUMNS)), self.threads) as number:
+            cell = stack_slot(b, F32)
+            b.store(F32(0.0), cell)
+            with b.counted(I64(0), warps, I64(1)) as warp:
+                at = b.add(number, b.mul(warp, I64(self.most * COLUMNS)))
+                b.store(b.fadd(b.load(cell, F32), b.load(b.gep(array, [at], source_etype=F32), F32)), cell)
             row, column = b.sdiv(number, I64(COLUMNS)), b.srem(number, I64(COLUMNS))
-            self.end_or_part(total, place, split, row, b.add(left, column))
+            self.end_or_part(b.load(cell, F32), place, split, row, b.add(left, column))

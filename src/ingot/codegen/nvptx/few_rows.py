@@ -163,12 +163,17 @@ class Busy:
 def _is_wide(sized: Sized) -> bool:
     """Whether all vectors of both operands are whole, and aligned."""
     left, right = sized.product.lhs, right_of(sized.product)
-    lanes = _BYTES // width(right.dtype)
-    if sized.columns % lanes or sized.depth % _MOST_DEPTH:
-        return False
-    if not is_aligned(sized, right.index, sized.product.n[0], lanes):
+    if sized.depth % _MOST_DEPTH or not has_whole_columns(sized, _BYTES // width(right.dtype)):
         return False
     return is_aligned(sized, left.index, sized.product.k[0], min(_MOST_DEPTH, _BYTES // width(left.dtype)))
+
+
+def has_whole_columns(sized: Sized, lanes: int) -> bool:
+    """Whether vectors of columns are aligned, and the last one may be read whole: there is room behind constants."""
+    product = sized.product
+    if sized.columns % lanes and not product.packed:
+        return False
+    return is_aligned(sized, right_of(product).index, product.n[0], lanes)
 
 
 def is_aligned(sized: Sized, index: Index, along: Var, lanes: int) -> bool:
