@@ -76,7 +76,7 @@ def test_few_rows_read_codes(kind: str, bits: int, rows: int, k: int, n: int, bl
     if kind == "bfloat16" and rows == 1:
         pytest.skip("enough kinds")
     names = check(bits_model(kind, bits, k, n, block, zeros), rows_of(kind, rows, k), ROUNDING[kind])
-    assert any(name.startswith("code_rows") for name in names)
+    assert any(name.startswith("code_lines") for name in names)
     assert "kernel" not in names, "rows of halves are not widened before"
 
 
@@ -100,7 +100,7 @@ def test_rows_of_infinities_and_numbers_of_any_size_are_those_of_the_reference()
 def test_weights_are_unpacked_for_many_rows(kind: str, bits: int, k: int, n: int, zeros: bool) -> None:
     names = check(bits_model(kind, bits, k, n, 64, zeros), rows_of(kind, 20, k), ROUNDING[kind])
     assert names[0] == "unpack"
-    assert not any(name.startswith("code_rows") for name in names)
+    assert not any(name.startswith("code_lines") for name in names)
 
 
 @pytest.mark.parametrize("kind", ["FLOAT4E2M1", "FLOAT8E4M3FN", "FLOAT8E5M2", "UINT4", "INT4", "INT8"])
@@ -114,4 +114,4 @@ def test_dequantised_weights_stay_in_codes(kind: str, rows: int) -> None:
         d = DequantizeLinear <axis = 0, block_size = 32> (w, s) y = MatMul (x, d)
     }}"""
     names = check(with_constants(text, constants), rows_of("float", rows, 64), 1e-5)
-    assert any(name.startswith("code_rows") for name in names)
+    assert any(name.startswith("code_lines") for name in names)

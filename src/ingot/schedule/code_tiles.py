@@ -1,15 +1,18 @@
 """Weights in codes of few bits as a GPU reads them: 16 columns at a time, in the order in which tensor cores want them.
 
-A multiplication takes 16 columns by 16 terms. Lane 4g + t of a warp has columns g and g + 8 of terms 4t to 4t + 3. Of a
-step it reads 16 bytes: the codes of as many multiplications as these hold, one after another. With r = 0 and 1 for the
-two columns of the first two terms, r = 2 and 3 for those of the other two, and e = 0 or 1 for the term of a pair:
+A multiplication takes 16 columns by 16 terms. Lane 4g + t of a warp has columns g and g + 8 of four terms: of two
+multiplications, which are of 32 terms, terms 8t to 8t + 3 and 8t + 4 to 8t + 7; where a scale is for 16 terms alone, of
+each multiplication terms 4t to 4t + 3. Of a step it reads 16 bytes: the codes of as many multiplications as these hold.
+With r = 0 and 1 for the two columns of the first two terms, r = 2 and 3 for those of the other two, and e = 0 or 1 for
+the term of a pair:
 
     2 bits   bit 2r + 16e, and 8 more for every other multiplication: two are a word
     4 bits   bit 4r + 16e of a word
     8 bits   two words, of column g and of column g + 8: byte e + r - r % 2
 
-Behind all steps of all columns come the scales, [columns / 16, blocks, 8, 2], of columns g and g + 8, and behind these
-as many zeros, if they differ. There are codes of zero, with scales of zero, for columns that fill up the last 16.
+Behind all steps of all columns come the scales, [columns / 16, places, 8, segments, 2], of columns g and g + 8, and
+behind these as many zeros, if they differ. A place is a step, whose segments are its blocks, or a block of several
+steps. There are codes of zero, with scales of zero, for columns that fill up the last 16, and terms the last step.
 """
 
 from __future__ import annotations
@@ -20,9 +23,9 @@ import numpy as np
 
 from ingot.dataclass import dataclass
 from ingot.dims import Dim
-from ingot.dtypes import Array
+from ingot.dtypes import Array, DType
 from ingot.fuse.coded import code_blocks
-from ingot.loops.ir import CodeBlocks
+from ingot.loops.ir import CodeBlocks, Contraction, extent
 from ingot.prim.code_meaning import Levels
 from ingot.prim.coded import Coded
 
@@ -52,7 +55,7 @@ class CodeTiles:
     @property
     def step(self) -> int:
         """The terms of a step."""
-        return _STEP_BYTES * 8 // self.codes.bits // COLUMNS
+        return _step(self.codes.bits)
 
     @property
     def tiles(self) -> Dim:
@@ -63,13 +66,28 @@ class CodeTiles:
         return -(-self.depth // self.step)
 
     @property
-    def blocks(self) -> Dim:
-        return 1 if self.codes.block == 0 else -(-self.depth // self.codes.block)
-
-    @property
     def segment(self) -> int:
         """The terms of a step that have one scale."""
         return min(self.step, self.codes.block or self.step)
+
+    @property
+    def segments(self) -> int:
+        """The segments of a step."""
+        return self.step // self.segment
+
+    @property
+    def place_steps(self) -> int:
+        """The steps that have scales in common; 0 if all have."""
+        return 0 if self.codes.block == 0 else max(1, self.codes.block // self.step)
+
+    @property
+    def places(self) -> Dim:
+        return -(-self.steps // self.place_steps) if self.place_steps else 1
+
+    @property
+    def is_paired(self) -> bool:
+        """Whether a lane has eight neighbours for two multiplications, not four for each."""
+        return self.segment >= 2 * TERMS
 
     @property
     def scale_bytes(self) -> int:
@@ -81,12 +99,29 @@ class CodeTiles:
 
     @property
     def zeros_at(self) -> Dim:
-        return self.scales_at + self.tiles * self.blocks * (COLUMNS * self.scale_bytes)
+        return self.scales_at + self.tiles * self.places * (self.segments * COLUMNS * self.scale_bytes)
 
     @property
     def nbytes(self) -> Dim:
-        zeros = 0 if self.codes.zeros is None else self.tiles * self.blocks * COLUMNS
+        zeros = 0 if self.codes.zeros is None else self.tiles * self.places * (self.segments * COLUMNS)
         return self.zeros_at + zeros
+
+
+def line_parts(dtype: DType) -> int:
+    """The lines of 16-bit floats that a row becomes."""
+    return 3 if dtype is DType.FLOAT32 else 1
+
+
+def needs_lines(product: Contraction) -> bool:
+    """Whether rows are stored as lines first: those of float32, and those that may not fill their last step."""
+    assert product.codes is not None
+    depth, step = extent(product.k), _step(product.codes.bits)
+    return product.lhs.dtype is DType.FLOAT32 or not isinstance(depth, int) or depth % step != 0
+
+
+def _step(bits: int) -> int:
+    """The terms of a step."""
+    return _STEP_BYTES * 8 // bits // COLUMNS
 
 
 def refuses_codes(matrix: Coded) -> str | None:
@@ -98,7 +133,7 @@ def refuses_codes(matrix: Coded) -> str | None:
         return "zeros that no code of theirs has"
     if isinstance(matrix.meaning, Levels) and matrix.meaning.levels[:8] != LEVELS:
         return "levels that are no numbers of 16 bits"
-    step = _STEP_BYTES * 8 // matrix.bits // COLUMNS
+    step = _step(matrix.bits)
     if matrix.block != depth and matrix.block % step and (step % matrix.block or matrix.block % TERMS):
         return f"blocks of {matrix.block}, of which no steps of {step} are made"
     return None
@@ -132,12 +167,12 @@ def tiled_codes(matrix: Coded) -> Array:
         words = matrix.words(first * COLUMNS, min(columns, last * COLUMNS))
         padded = np.zeros(((last - first) * COLUMNS, steps * layout.step * codes.bits // 32), np.uint32)
         padded[: len(words), : words.shape[1]] = words
-        out[first:last] = _ARRANGED[codes.bits](padded.reshape(last - first, 2, 8, -1), steps)
+        out[first:last] = _ARRANGED[codes.bits](padded.reshape(last - first, 2, 8, -1), steps, layout.is_paired)
     scales = result[_whole(layout.scales_at) : _whole(layout.zeros_at)]
-    _by_columns(scales.view(np.float16 if codes.half_scales else np.float32), matrix.scale, tiles)
+    _by_columns(scales.view(np.float16 if codes.half_scales else np.float32), matrix.scale, layout)
     if codes.zeros is not None:
         assert isinstance(matrix.zero, np.ndarray)
-        _by_columns(result[_whole(layout.zeros_at) :], matrix.zero, tiles)
+        _by_columns(result[_whole(layout.zeros_at) :], matrix.zero, layout)
     return result
 
 
@@ -145,31 +180,39 @@ _AT_ONCE = 64
 """Tiles that are arranged at once, in memory that a cache holds."""
 
 
-def _by_columns(out: Array, numbers: Array, tiles: int) -> None:
+def _by_columns(out: Array, numbers: Array, layout: CodeTiles) -> None:
     """Store numbers of columns and blocks in the order of lanes."""
-    blocks = numbers.shape[1]
-    padded = np.zeros((tiles * COLUMNS, blocks), out.dtype)
-    padded[: len(numbers)] = numbers
-    out[:] = padded.reshape(tiles, 2, 8, blocks).transpose(0, 3, 2, 1).reshape(-1)
+    tiles, places = _whole(layout.tiles), _whole(layout.places)
+    padded = np.zeros((tiles * COLUMNS, places * layout.segments), out.dtype)
+    padded[: numbers.shape[0], : numbers.shape[1]] = numbers
+    by_lane = padded.reshape(tiles, 2, 8, places, layout.segments).transpose(0, 3, 2, 4, 1)
+    out[:] = by_lane.reshape(-1)
 
 
-def _of_two(words: Array, steps: int) -> Array:
+def _multiplications(fours: Array, steps: int, is_paired: bool) -> Array:
+    """Fours of terms, the last axis, as [..., step, multiplication, t]."""
+    if not is_paired:
+        return fours.reshape(*fours.shape[:-1], steps, -1, 4)
+    pairs = fours.reshape(*fours.shape[:-1], steps, -1, 4, 2).swapaxes(-1, -2)
+    return pairs.reshape(*fours.shape[:-1], steps, -1, 4)
+
+
+def _of_two(words: Array, steps: int, is_paired: bool) -> Array:
     fours = np.ascontiguousarray(words).view(np.uint8).astype(np.uint32)
     apart = (fours & 0x33) | ((fours & 0xCC) << 14)
-    both = (apart[:, 0] | (apart[:, 1] << 2)).reshape(len(words), 8, steps, 4, 2, 4)  # column, step, word, half, t
-    return (both[:, :, :, :, 0] | (both[:, :, :, :, 1] << 8)).transpose(0, 2, 1, 4, 3)
+    both = _multiplications(apart[:, 0] | (apart[:, 1] << 2), steps, is_paired)
+    return (both[..., 0::2, :] | (both[..., 1::2, :] << 8)).transpose(0, 2, 1, 4, 3)
 
 
-def _of_four(words: Array, steps: int) -> Array:
+def _of_four(words: Array, steps: int, is_paired: bool) -> Array:
     fours = np.ascontiguousarray(words).view(np.uint16).astype(np.uint32)
     apart = (fours & 0x0F0F) | ((fours & 0xF0F0) << 12)
-    both = (apart[:, 0] | (apart[:, 1] << 4)).reshape(len(words), 8, steps, 4, 4)  # column, step, multiplication, t
-    return both.transpose(0, 2, 1, 4, 3)
+    return _multiplications(apart[:, 0] | (apart[:, 1] << 4), steps, is_paired).transpose(0, 2, 1, 4, 3)
 
 
-def _of_eight(words: Array, steps: int) -> Array:
-    fours = words.reshape(len(words), 2, 8, steps, 2, 4)  # half, column, step, multiplication, t
-    return fours.transpose(0, 3, 2, 5, 4, 1).reshape(len(words), steps, 8, 4, 4)
+def _of_eight(words: Array, steps: int, is_paired: bool) -> Array:
+    both = _multiplications(words, steps, is_paired)  # tile, half, column, step, multiplication, t
+    return both.transpose(0, 3, 2, 5, 4, 1).reshape(len(words), steps, 8, 4, 4)
 
 
 _ARRANGED = {2: _of_two, 4: _of_four, 8: _of_eight}

@@ -39,7 +39,7 @@ from ingot.loops.kernel import kernel_of
 from ingot.loops.rewrite import stores
 from ingot.prim.coded import Coded
 from ingot.prim.tensor import Tensor
-from ingot.schedule.code_tiles import CODE_ROWS, CodeTiles, blocks_of, refuses_codes
+from ingot.schedule.code_tiles import CODE_ROWS, CodeTiles, blocks_of, line_parts, needs_lines, refuses_codes
 from ingot.schedule.narrow_rows import narrow_rows
 from ingot.schedule.nest import collapse, contiguous_axis
 from ingot.schedule.schedule import Scheduled, replace_kernels
@@ -155,19 +155,25 @@ def _schedule(nest: KernelNest, name: str) -> KernelNest:
         case Contraction():
             partial = Buffer(f"{name}_partial", DType.FLOAT32 if nest.dtype in _HALVES else nest.dtype, SPLIT_ELEMENTS)
             joined = join_axes(nest)
-            return replace(joined, scratch=(partial, *_unpacked(joined, name)))
+            return replace(joined, scratch=(partial, *_code_scratch(joined, name)))
         case tuple():
             return nest
         case _:
             raise CompileError(f"there is no GPU kernel for {type(nest).__name__}")
 
 
-def _unpacked(product: Contraction, name: str) -> tuple[Buffer, ...]:
-    """Memory for weights in codes that are unpacked, where there may be many rows."""
-    rows = extent(product.m)
-    if product.codes is None or (isinstance(rows, int) and rows <= CODE_ROWS):
+def _code_scratch(product: Contraction, name: str) -> tuple[Buffer, ...]:
+    """Memory of a product with codes: for rows as lines, and for weights unpacked where there may be many rows."""
+    codes, rows, buffers = product.codes, extent(product.m), []
+    if codes is None:
         return ()
-    return (Buffer(f"{name}_unpacked", product.lhs.dtype, extent(product.n) * extent(product.k)),)
+    tiles = CodeTiles(codes, extent(product.n), extent(product.k))
+    if codes.has_lines:
+        size = CODE_ROWS * line_parts(product.lhs.dtype) * tiles.step * tiles.steps
+        buffers.append(Buffer(f"{name}_lines", DType.INT16, size))
+    if not isinstance(rows, int) or rows > CODE_ROWS:
+        buffers.append(Buffer(f"{name}_unpacked", product.lhs.dtype, extent(product.n) * extent(product.k)))
+    return tuple(buffers)
 
 
 def _as_laid_out(nest: KernelNest, laid: _Laid) -> KernelNest:
@@ -175,6 +181,8 @@ def _as_laid_out(nest: KernelNest, laid: _Laid) -> KernelNest:
     if not isinstance(nest, Contraction) or nest.rhs.buffer not in laid:
         return nest
     buffer, codes = laid[nest.rhs.buffer]
+    if codes is not None:
+        codes = replace(codes, has_lines=needs_lines(nest))
     return replace(nest, rhs=replace(nest.rhs, buffer=buffer), codes=codes)
 
 

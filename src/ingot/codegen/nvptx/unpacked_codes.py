@@ -17,7 +17,7 @@ from ingot.codegen.nvptx.grid import WARP, register
 from ingot.codegen.nvptx.loops import ThreadLoops
 from ingot.codegen.nvptx.variant import Function, Sized, Step
 from ingot.dtypes import DType
-from ingot.loops.ir import Contraction, Index, Load, extent
+from ingot.loops.ir import Buffer, Contraction, Index, Load, extent
 from ingot.schedule.code_tiles import COLUMNS, TERMS, CodeTiles
 
 UNPACK = "unpack"
@@ -32,13 +32,22 @@ _FOUR, _EIGHT = 4, 8
 
 def unpacked(product: Contraction) -> Contraction | None:
     """A product that reads weights unpacked, from its second scratch buffer; None where it has none."""
-    if product.codes is None or len(product.scratch) < 2:
+    buffer = unpacked_buffer(product)
+    if buffer is None:
         return None
-    (k,), (n,), buffer = product.k, product.n, product.scratch[1]
+    (k,), (n,) = product.k, product.n
     index = Index(((n, k.extent), (k, 1)))
     return replace(
         product, codes=None, packed=False, rhs=Load(buffer.dtype, buffer, index), scratch=product.scratch[:1]
     )
+
+
+def unpacked_buffer(product: Contraction) -> Buffer | None:
+    """Where weights are unpacked to; None where there are never many rows."""
+    if product.codes is None:
+        return None
+    _, *others = product.scratch[product.codes.has_lines :]
+    return others[0] if others else None
 
 
 def unpack_function(product: Contraction) -> Function:
@@ -52,7 +61,7 @@ def unpack_step(sized: Sized) -> tuple[Step, float]:
     tiles = CodeTiles(product.codes, extent(product.n), extent(product.k))
     warps = sized.size(tiles.tiles) * sized.size(tiles.steps)
     blocks = min(-(-warps * WARP // _THREADS), gpu.multiprocessors * _MOST_BLOCKS)
-    moved = sized.size(tiles.nbytes) + sized.columns * sized.depth * width(product.scratch[1].dtype)
+    moved = sized.size(tiles.nbytes) + sized.columns * sized.depth * width(product.lhs.dtype)
     return Step(UNPACK, (blocks, 1, 1), (_THREADS, 1)), gpu.step + moved / gpu.bandwidth
 
 
@@ -66,7 +75,9 @@ class _Unpacked(ThreadLoops):
     def __init__(self, b: Builder, frame: Frame, product: Contraction) -> None:
         super().__init__(b, frame)
         assert product.codes is not None
-        self.codes, self.out = product.codes, product.scratch[1]
+        out = unpacked_buffer(product)
+        assert out is not None
+        self.codes, self.out = product.codes, out
         self.tiles = CodeTiles(product.codes, extent(product.n), extent(product.k))
         self.columns, self.depth = (frame.size(extent(axes)) for axes in (product.n, product.k))
         self.weights: ir.Value = frame.buffers[product.rhs.buffer]
@@ -78,26 +89,34 @@ class _Unpacked(ThreadLoops):
         thread = self.thread_of_grid()
         lane, warp = b.srem(thread, I64(WARP)), b.sdiv(thread, I64(WARP))
         warps = b.sdiv(b.mul(self.threads_of_block(), register(b, "nctaid.x")), I64(WARP))
-        steps, blocks = size(tiles.steps), size(tiles.blocks)
+        steps, places = size(tiles.steps), size(tiles.places)
         group, quarter = b.sdiv(lane, I64(_FOUR)), b.srem(lane, I64(_FOUR))
         with self.loop(warp, b.mul(size(tiles.tiles), steps), warps) as number:
             tile, step = b.sdiv(number, steps), b.srem(number, steps)
             packed = self._read(b.mul(b.add(b.mul(number, I64(WARP)), lane), I64(16)), vector(I32, 4), 16)
             words = [b.extract_element(packed, I32(at)) for at in range(4)]
             first = b.mul(step, I64(tiles.step))
-            for segment in range(tiles.step // tiles.segment):
-                start = b.add(first, I64(segment * tiles.segment))
-                with b.if_then(b.icmp_signed("<", start, self.depth)):
-                    block = b.sdiv(start, I64(self.codes.block)) if self.codes.block else I64(0)
-                    pair = b.add(b.mul(b.add(b.mul(tile, blocks), block), I64(_EIGHT)), group)
-                    factors, zeros = self._scales(pair), self._zeros(pair)
-                    each = tiles.segment // TERMS
-                    operands = self.pairs.operands(words, zeros)[segment * each : (segment + 1) * each]
-                    for place, four in enumerate(operands):
-                        at = b.add(b.add(start, I64(place * TERMS)), b.mul(quarter, I64(_FOUR)))
-                        for half in range(2):
-                            column = b.add(b.mul(tile, I64(COLUMNS)), b.add(group, I64(half * _EIGHT)))
-                            self._store_four(four[half], four[half + 2], factors[half], column, at)
+            place = b.sdiv(step, I64(tiles.place_steps)) if tiles.place_steps else I64(0)
+            lane_of = b.add(b.mul(b.add(b.mul(tile, places), place), I64(_EIGHT)), group)
+            each = tiles.segment // TERMS
+            for segment in range(tiles.segments):
+                pair = b.add(b.mul(lane_of, I64(tiles.segments)), I64(segment))
+                factors, zeros = self._scales(pair), self._zeros(pair)
+                operands = self.pairs.operands(words, zeros)
+                for number in range(segment * each, (segment + 1) * each):
+                    four = operands[number]
+                    at = b.add(first, self._term(number, quarter))
+                    for half in range(2):
+                        column = b.add(b.mul(tile, I64(COLUMNS)), b.add(group, I64(half * _EIGHT)))
+                        self._store_four(four[half], four[half + 2], factors[half], column, at)
+
+    def _term(self, number: int, quarter: ir.Value) -> ir.Value:
+        """The first term of a lane in a multiplication of a step."""
+        b = self.b
+        if not self.tiles.is_paired:
+            return b.add(b.mul(quarter, I64(_FOUR)), I64(number * TERMS))
+        start = number // 2 * 2 * TERMS + number % 2 * _FOUR
+        return b.add(b.mul(quarter, I64(_EIGHT)), I64(start))
 
     def _read(self, at: ir.Value, kind: ir.Type, align: int) -> ir.Value:
         return self.b.load(self.b.gep(self.weights, [at], source_etype=I8), kind, align)
