@@ -362,6 +362,8 @@ _OPERATIONS = (
     r"barrier\.cluster\.wait",
     r"st\.shared\.v2\.f32",
     r".*ld\.shared::cluster\.v4\.f32",
+    r"ldmatrix\.sync\.aligned\.m8n8\.x4()\.shared\.b16",
+    r"ldmatrix\.sync\.aligned\.m8n8\.x4(\.trans)\.shared\.b16",
 )
 """PTX in line, and the numbers in it: what `emulated_ptx` does for each is in `machine.c`, by its place."""
 
@@ -386,7 +388,7 @@ def _inline(name: str, returned: str, assembly: str, kinds: tuple[str, ...]) -> 
     operation, found = next(
         (number, match) for number, known in enumerate(_OPERATIONS) if (match := re.match(known, assembly))
     )
-    numbers = [int(part) if part.isdigit() else int(part == "bf16") for part in found.groups()]
+    numbers = [int(part) if part.isdigit() else int(part in ("bf16", ".trans")) for part in found.groups()]
     results = [kind.strip() for kind in returned.strip("{}").split(",")] if returned != "void" else []
     numbers = _padded([*numbers, len(results)], 4)
     parameters = ", ".join(f"{kind} %a{number}" for number, kind in enumerate(kinds))

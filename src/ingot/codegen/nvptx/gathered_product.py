@@ -16,14 +16,14 @@ from ingot.codegen.llvm.emitter import Frame
 from ingot.codegen.llvm.types import I32, I64
 from ingot.codegen.nvptx import hopper
 from ingot.codegen.nvptx.async_copy import commit_copies, wait_for_copies
+from ingot.codegen.nvptx.eights import LANES, stores_eights
 from ingot.codegen.nvptx.half_product import is_of_halves
 from ingot.codegen.nvptx.hopper import LINE, WARPGROUP
-from ingot.codegen.nvptx.memory import contiguous_indices
 from ingot.codegen.nvptx.pieces import Tiles, fits, left_of, refuses_operand, right_of
 from ingot.codegen.nvptx.tma_operand import LINE_ELEMENTS, Walk, map_of, walk_of
 from ingot.codegen.nvptx.variant import Function, Plan, Sized, Step, Variant
 from ingot.codegen.nvptx.wgmma_product import WgmmaProduct
-from ingot.codegen.nvptx.wgmma_tiles import LANES, PARAMETERS, RIGHT, TILES, WgmmaTile
+from ingot.codegen.nvptx.wgmma_tiles import PARAMETERS, RIGHT, TILES, WgmmaTile
 from ingot.loops.ir import Contraction, Var
 from ingot.schedule.target import Target
 
@@ -75,7 +75,7 @@ def plans(sized: Sized) -> Iterator[Plan]:
     """A plan for each tile; none where channels or filters are no eights."""
     right = _right(sized.product)
     assert not isinstance(right, str)
-    if sized.columns % LANES or sized.depth == 0 or not fits(sized) or not _stores_whole(sized):
+    if sized.depth == 0 or not fits(sized) or not stores_eights(sized):
         return
     if not left_of(sized.product).is_whole(sized, LANES):
         return
@@ -114,16 +114,6 @@ def _right(product: Contraction) -> Walk | str:
     if len(right.k) != 1 or len(right.rows) != 1:
         return "filters that are no matrix"
     return walk_of(right.load, right.rows[0], right.k[0], product.batch)
-
-
-def _stores_whole(sized: Sized) -> bool:
-    """Whether every eight neighbours that the epilogue reads or stores together are aligned."""
-    (n,) = sized.product.n
-    for index in contiguous_indices(sized.product.body, n):
-        steps = [sized.size(factor) for term, factor in index.terms if term is not n]
-        if any(step % LANES for step in (*steps, sized.size(index.offset))):
-            return False
-    return True
 
 
 def _emit(b: Builder, frame: Frame, product: Contraction, tile: WgmmaTile) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ingot.codegen.nvptx import gathered_product, half_product, product, single_tiles, wgmma
+from ingot.codegen.nvptx import gathered_product, half_product, piped_product, product, single_tiles, wgmma
 from ingot.codegen.nvptx.sums import FINISH, finish_function
 from ingot.codegen.nvptx.variant import Function, Plan, Sized, Variant
 from ingot.loops.ir import Contraction
@@ -14,6 +14,7 @@ VARIANTS: tuple[Variant, ...] = (
     product.VARIANT,
     single_tiles.VARIANT,
     half_product.VARIANT,
+    piped_product.VARIANT,
     wgmma.VARIANT,
     gathered_product.VARIANT,
 )
