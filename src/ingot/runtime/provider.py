@@ -97,6 +97,10 @@ class Compiler(Provider, Protocol):
         """The kinds of primitives that it has no kernels for: a node that is lowered to one is refused."""
 
     @property
+    def narrows_values(self) -> bool:
+        """Whether a precision of 16 bits is that of all that products read and compute, not of products alone."""
+
+    @property
     def fingerprint(self) -> str | None:
         """What plans on disk are found by: other than that of any other provider or machine; None to cache none."""
 
