@@ -241,7 +241,7 @@ def test_an_input_of_one_element_is_typed_in(open_page: Open) -> None:
     page = open_page(parsed("y = Mul (x, rate)", inputs="int64[2] x, int64 rate"))
     page.fill("#panel .input input[placeholder=value]", "16000")
     page.press("#panel .input input[placeholder=value]", "Enter")
-    page.wait_for_selector("#panel .input :text('value.json: int64[]')")
+    page.wait_for_selector("#panel .input :text('typed.json: int64[] = 16000')")
     run(page)
     assert "16000 … 16000" in str(page.evaluate("[...ingot.scene.ranges.values()]")).replace("1.6e+04", "16000")
 
