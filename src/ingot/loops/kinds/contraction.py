@@ -100,11 +100,8 @@ def _verify(nest: Contraction, scope: Scope) -> None:
             scope.refuse("a right side that is not packed has no buffer for its panels")
     if nest.codes is not None:
         rows = (DType.FLOAT32, *NARROW_FLOATS) if nest.rounded is None else (DType.INT8,)
-        if (
-            not nest.packed
-            or nest.lhs.dtype not in rows
-            or (nest.rhs.dtype, nest.dtype) != (DType.UINT8, DType.FLOAT32)
-        ):
+        kinds = nest.rhs.dtype, nest.dtype
+        if not nest.packed or nest.lhs.dtype not in rows or kinds != (DType.UINT8, DType.FLOAT32):
             scope.refuse(f"a product of {nest.lhs.dtype} and codes in {nest.rhs.dtype} summed as {nest.dtype}")
     elif nest.is_of_bytes:
         right = DType.INT32 if nest.packed and nest.rhs.buffer.dtype is DType.INT32 else DType.INT8
