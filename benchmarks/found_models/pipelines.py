@@ -222,6 +222,11 @@ PIPELINES: dict[str, Pipeline] = {
     ),
     "double_svr": Pipeline(_of("svm", "SVR"), kind="float64", target="numbers"),
     "frame_hot_logistic": Pipeline(_then(_frame(_SCALER, _HOT), _LOGISTIC), kind="columns", target="names"),
+    "frame_hot_refusing": Pipeline(
+        _then(_frame(_SCALER, _of("preprocessing", "OneHotEncoder")), _LOGISTIC),
+        kind="columns",
+        options={"zipmap": False},
+    ),
     "frame_hot_forest": Pipeline(_then(_frame(_SCALER, _HOT), _FOREST), kind="columns"),
     "frame_ordinal_boosting": Pipeline(
         _then(_frame(_of("impute", "SimpleImputer"), _ORDINAL), _of("ensemble", "GradientBoostingClassifier")),
