@@ -111,6 +111,8 @@ PIPELINES: dict[str, Pipeline] = {
     "columns_of_scores": Pipeline(_FOREST, options={"zipmap": "columns"}),
     "raw_scores": Pipeline(_of("ensemble", "GradientBoostingClassifier"), options={"raw_scores": True}),
     "raw_scores_svc": Pipeline(_of("svm", "SVC"), options={"raw_scores": True, "zipmap": False}),
+    "svc_probable": Pipeline(_of("svm", "SVC", probability=True), options={"zipmap": False}),
+    "svc_two_probable": Pipeline(_of("svm", "SVC", probability=True), target="two classes", options={"zipmap": False}),
     "svc_linear": Pipeline(_of("svm", "SVC", kernel="linear"), options={"zipmap": False}),
     "svc_polynomial": Pipeline(_of("svm", "SVC", kernel="poly", degree=2), options={"zipmap": False}),
     "nu_svc_sigmoid": Pipeline(_of("svm", "NuSVC", kernel="sigmoid", nu=0.2), options={"zipmap": False}),
