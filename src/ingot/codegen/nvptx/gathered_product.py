@@ -90,14 +90,14 @@ def plans(sized: Sized) -> Iterator[Plan]:
         blocks = tiles * tile.split if tile.split > 1 else min(tiles, sized.gpu.multiprocessors * tile.resident)
         scalars = row_tiles, column_tiles, tiles, -(-sized.depth // LINE_ELEMENTS)
         step = Step(_name(tile), (blocks, 1, 1), (_threads(tile), 1), scalars, (tensor_map,), tile.shared_bytes)
-        yield Plan(tile.seconds(sized.gpu, tiles, sized.depth) * _SLOWER, (step,))
+        yield Plan(tile.seconds(sized, tiles) * _SLOWER, (step,))
 
 
 VARIANT = Variant("gathered", refuses, functions, plans)
 
 
 def _tiles() -> Iterator[WgmmaTile]:
-    return (tile for tile in TILES.values() if tile.rows <= _MOST_ROWS)
+    return (tile for tile in TILES.values() if tile.rows <= _MOST_ROWS and not tile.alternates)
 
 
 def _name(tile: WgmmaTile) -> str:
@@ -168,7 +168,7 @@ class _Gathered(WgmmaProduct):
         b, tile = self.b, self.tile
         stage, phase = self._counter(0), self._counter(1)
         ready, begun = self._counter(0), self._counter(0)
-        with self._placed() as (row, column):
+        with self._placed() as (_, row, column):
             outside = {var: b.trunc(self.variables[var], I32) for var in self.product.batch}
             count = b.trunc(self.rows, I32)
             self.pieces.open(outside, row, count, b.mul(self.begin, I32(LINE_ELEMENTS)))
