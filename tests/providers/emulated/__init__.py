@@ -29,6 +29,7 @@ from ingot.codegen.llvm.templates import PendingTemplate, Template
 from ingot.loops.ir import Kernel, kernels_in
 from ingot.providers.cuda import Cuda
 from ingot.providers.cuda.code import EmittedKernel, emit_kernels
+from ingot.providers.cuda.copies import COPY
 from ingot.providers.cuda.driver import Driver
 from ingot.schedule.schedule import Scheduled
 from ingot.schedule.target import Target
@@ -51,17 +52,19 @@ _ATTRIBUTES = {13: 1_980_000, 16: 4, 36: 3_201_000, 37: 6144, 75: 9, 76: 0, 97: 
 
 
 class Emulated(Cuda):
-    """The provider on an emulated GPU."""
+    """The provider on an emulated GPU, whose plans are not kept."""
+
+    fingerprint: str | None = None
 
     def __init__(self, library: Library | None = None, most_bytes: int | None = None, number: int = 0) -> None:
         self.library = library or Library()
         super().__init__(number, most_bytes, Driver(self.library))
 
     def emit(self, scheduled: Scheduled, _: bool, /) -> Mapping[Kernel, EmittedKernel]:
-        return emit_kernels(kernels_in(scheduled.steps), self.target, self.memory, _as_text)
+        return emit_kernels(kernels_in(scheduled.steps), self.target, self.memory, as_text)
 
 
-def _as_text(_digest: str, _target: Target, emit: Callable[[], Emitted], /) -> PendingTemplate:
+def as_text(_digest: str, _target: Target, emit: Callable[[], Emitted], /) -> PendingTemplate:
     """A function as LLVM IR, which the emulated driver loads."""
     pending, emitted = PendingTemplate(), emit()
     pending.settle(Template(Code({}, None, LinkedCode(emitted.text.encode(), {})), emitted.sizes))
@@ -92,6 +95,8 @@ class Library:
     def _called(self, name: str, own: Callable[..., int], *arguments: Any) -> int:
         self.calls.append(name)
         code = self.failures.get(name, 0)
+        if code and name == "cuStreamEndCapture":
+            self._capturing = None
         return code or own(self, *arguments) or 0
 
     def _handle(self, out: Any, thing: Any, kind: str | None = None) -> None:
@@ -166,7 +171,13 @@ class Library:
         (ctypes.c_int * 5).from_buffer(out._obj, 8 * len(fields))[:rank] = list(box)
         return 0
 
+    def do_cuMemcpyAsync(self, to: int, source: int, size: int, _stream: int) -> None:
+        self._begin(partial(_copy, [to, source, size]))
+
     def do_cuModuleLoadDataEx(self, out: Any, image: bytes, *_: Any) -> None:
+        if image.startswith(COPY):
+            self._handle(out, None)
+            return
         self._handle(out, loaded(image.rstrip(b"\0").decode()))
 
     def do_cuModuleGetFunction(self, out: Any, module: int, name: bytes) -> None:
@@ -177,16 +188,21 @@ class Library:
         grid, block, stream, arguments = rest[:3], rest[3:6], rest[7], rest[8]
         if self._is_elsewhere(stream):
             return _INVALID_HANDLE
+        if module is None:
+            places = (ctypes.c_uint64 * (3 * grid[1])).from_address(arguments[0])
+            return self._begin(partial(_copy, list(places)))
         if rest[6] > _MOST_SHARED:
             return _INVALID_VALUE
         kernel = module.kernels[name]
         held = [ctypes.string_at(address, size) for address, size in zip(arguments, kernel.sizes, strict=True)]
-        launch = partial(_launch, module, name, grid, block, held)
         self.launched.append(name)
+        return self._begin(partial(_launch, module, name, grid, block, held))
+
+    def _begin(self, work: Callable[[], int]) -> int:
         if self._capturing is not None:
-            self._capturing.append(launch)
+            self._capturing.append(work)
             return 0
-        return launch()
+        return work()
 
     def do_cuStreamBeginCapture_v2(self, _stream: int, _mode: int) -> None:
         self._capturing = []
@@ -203,6 +219,9 @@ class Library:
 
     def do_cuGraphExecDestroy(self, graph: int) -> None:
         self.live.remove(("launchable", graph))
+
+    def do_cuGraphExecUpdate_v2(self, launchable: int, graph: int, _result: Any) -> None:
+        self._handles[launchable - 1] = self._handles[graph - 1]
 
     def do_cuGraphLaunch(self, graph: int, stream: int) -> int:
         if self._is_elsewhere(stream):
@@ -228,6 +247,12 @@ class HostKernel:
 
     sizes: tuple[int, ...]
     cluster: int
+
+
+def _copy(places: list[int]) -> int:
+    for first in range(0, len(places), 3):
+        ctypes.memmove(*places[first : first + 3])
+    return 0
 
 
 def _launch(module: Loaded, name: str, grid: tuple[int, ...], block: tuple[int, ...], held: list[bytes]) -> int:

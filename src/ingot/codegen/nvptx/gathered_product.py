@@ -96,7 +96,7 @@ def plans(sized: Sized) -> Iterator[Plan]:
         blocks = tiles * tile.split if tile.split > 1 else min(tiles, sized.gpu.multiprocessors * tile.resident)
         scalars = row_tiles, column_tiles, tiles, -(-sized.depth // LINE_ELEMENTS)
         step = Step(_name(tile, lanes), (blocks, 1, 1), (_threads(tile), 1), scalars, (tensor_map,), tile.shared_bytes)
-        yield Plan(tile.seconds(sized.gpu, tiles, sized.depth) * _SLOWER, (step,))
+        yield Plan(tile.seconds(sized, tiles) * _SLOWER, (step,))
 
 
 VARIANT = Variant("gathered", refuses, functions, plans)
@@ -104,7 +104,8 @@ VARIANT = Variant("gathered", refuses, functions, plans)
 
 def _tiles(lanes: int) -> Iterator[WgmmaTile]:
     """The tiles for pieces of so many neighbours: twice as many of half the bytes leave registers for fewer rows."""
-    return (tile for tile in TILES.values() if tile.rows * LANES <= _MOST_ROWS * lanes)
+    most = _MOST_ROWS * lanes // LANES
+    return (tile for tile in TILES.values() if tile.rows <= most and not tile.alternates)
 
 
 def _name(tile: WgmmaTile, lanes: int) -> str:
@@ -177,7 +178,7 @@ class _Gathered(WgmmaProduct):
         b, tile = self.b, self.tile
         stage, phase = self._counter(0), self._counter(1)
         ready, begun = self._counter(0), self._counter(0)
-        with self._placed() as (row, column):
+        with self._placed() as (_, row, column):
             outside = {var: b.trunc(self.variables[var], I32) for var in self.product.batch}
             count = b.trunc(self.rows, I32)
             self.pieces.open(outside, row, count, b.mul(self.begin, I32(LINE_ELEMENTS)))

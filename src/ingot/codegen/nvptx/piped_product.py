@@ -1,8 +1,8 @@
 """Products of 16-bit floats on the tensor cores of Ampere and later, near the speed of `mma.sync`: pipelined.
 
-Tiles of both operands are copied into shared memory some stages ahead of the products, 16 bytes at once. Pieces of a line
-are swizzled by its number, so that neither copies nor `ldmatrix`, which turns what lies along rows, meet in one bank.
-A warp has 64 or 32 rows by 32 columns of sums in registers.
+Tiles of both operands are copied into shared memory some stages ahead of the products, 16 bytes at once. Pieces are
+swizzled by the numbers of their lines, so that neither copies nor `ldmatrix`, which turns what lies along rows, meet in
+one bank. A warp has 64 or 32 rows by 32 columns of sums in registers.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _PAIR = ir.VectorType(F16, 2)
 
 @dataclass(frozen=True, slots=True)
 class PipedTile:
-    """`rows` by `columns` sums of a block, of whose warps each has `height` rows. `speed` is of that of tensor cores."""
+    """`rows` by `columns` sums of a block; a warp has `height` rows. `speed` is of that of tensor cores."""
 
     rows: int
     columns: int

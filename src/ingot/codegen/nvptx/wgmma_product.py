@@ -27,9 +27,6 @@ from ingot.loops.ir import Contraction
 _TERMS = 16
 """Terms of one instruction."""
 
-_FEW_REGISTERS, _MANY_REGISTERS = 40, 232
-"""Registers of the threads that load, and of those that multiply, where there are two warpgroups of these."""
-
 _UNDEFINED = ir.Constant(F32, ir.Undefined)
 
 
@@ -74,13 +71,13 @@ class WgmmaProduct(Eights):
         group = b.udiv(self.thread32, I32(WARPGROUP))
         with b.if_else(b.icmp_signed("==", group, I32(tile.warpgroups))) as (loads, multiplies):
             with loads:
-                if tile.moves_registers:
-                    hopper.set_registers(b, _FEW_REGISTERS, more=False)
+                if tile.registers is not None:
+                    hopper.set_registers(b, tile.registers[0], more=False)
                 with b.if_then(b.icmp_signed("==", self.thread32, I32(WARPGROUP * tile.warpgroups))):
                     self._fill_stages()
             with multiplies:
-                if tile.moves_registers:
-                    hopper.set_registers(b, _MANY_REGISTERS, more=True)
+                if tile.registers is not None:
+                    hopper.set_registers(b, tile.registers[1], more=True)
                 self._multiply(group)
         if tile.split > 1:
             self._add_up()
@@ -93,7 +90,7 @@ class WgmmaProduct(Eights):
                 hopper.prefetch_map(b, tensor_map)
             for stage in range(tile.stages):
                 hopper.barrier_init(b, b.add(self.full, I32(8 * stage)), self._arrivals())
-                hopper.barrier_init(b, b.add(self.empty, I32(8 * stage)), tile.warpgroups)
+                hopper.barrier_init(b, b.add(self.empty, I32(8 * stage)), 1 if tile.alternates else tile.warpgroups)
             hopper.barriers_are_there(b)
         if tile.split > 1:
             hopper.cluster_sync(b)
@@ -105,21 +102,27 @@ class WgmmaProduct(Eights):
         return 1
 
     @contextmanager
-    def _placed(self) -> Iterator[tuple[ir.Value, ir.Value]]:
-        """A loop over the tiles of this block, each with its first row and column, and its place of the batch.
+    def _placed(self, turn: ir.Value | None = None) -> Iterator[tuple[ir.Value, ir.Value, ir.Value]]:
+        """A loop over the tiles of this block: the number of each in it, its first row and column; bound is its batch.
+
+        Of those that warpgroups take by turns, the ones whose `turn` it is.
 
         Rows of a band come one after another, so that what they read of the right operand stays in the L2 cache.
         """
         b = self.b
         a_place = b.mul(self.row_tiles, self.column_tiles)
-        with self.loop(self.first, self.tiles, self.stride) as number:
+        first, stride = self.first, self.stride
+        if turn is not None:
+            first, stride = b.add(first, b.mul(turn, stride)), b.mul(stride, I32(self.tile.warpgroups))
+        with self.loop(first, self.tiles, stride) as number:
             within = b.urem(number, a_place)
             self.unflatten(self.product.batch, b.zext(b.udiv(number, a_place), I64))
             band = b.mul(self.column_tiles, I32(BAND))
             top = b.mul(b.udiv(within, band), I32(BAND))
             inside, height = b.urem(within, band), smaller(b, b.sub(self.row_tiles, top), I32(BAND))
             row = b.mul(b.add(top, b.urem(inside, height)), I32(self.tile.rows))
-            yield row, b.mul(b.udiv(inside, height), I32(self.tile.columns))
+            own = b.udiv(b.sub(number, self.first), self.stride)
+            yield own, row, b.mul(b.udiv(inside, height), I32(self.tile.columns))
 
     def _advance(self, stage: ir.Value, phase: ir.Value) -> None:
         """Go to the next stage; behind the last one is the first, in the other phase."""
@@ -135,7 +138,7 @@ class WgmmaProduct(Eights):
     def _fill_stages(self) -> None:
         b, tile = self.b, self.tile
         stage, phase = self._counter(0), self._counter(1)
-        with self._placed() as (row, column), self.loop(self.begin, self.end_of_split, I32(1)) as step:
+        with self._placed() as (_, row, column), self.loop(self.begin, self.end_of_split, I32(1)) as step:
             now = b.load(stage, I32)
             full = b.add(self.full, b.mul(now, I32(8)))
             hopper.barrier_wait(b, b.add(self.empty, b.mul(now, I32(8))), b.load(phase, I32))
@@ -171,7 +174,11 @@ class WgmmaProduct(Eights):
         count = tile.columns // 2
         sums = [[stack_slot(b, F32) for _ in range(count)] for _ in range(tile.parts)]
         cells = [cell for part in sums for cell in part]
-        with self._placed() as (row, column):
+        with self._placed(group if tile.alternates else None) as (number, row, column):
+            if tile.alternates:  # stages of the tiles between two of this warpgroup are those of others
+                place = b.mul(number, self.steps)
+                b.store(b.urem(place, I32(tile.stages)), stage)
+                b.store(b.and_(b.udiv(place, I32(tile.stages)), I32(1)), phase)
             for cell in cells:  # or LLVM copies what the last tile left
                 b.store(_UNDEFINED if tile.split == 1 else F32(0.0), cell)
             with self.loop(self.begin, self.end_of_split, I32(1)) as step:
@@ -188,12 +195,12 @@ class WgmmaProduct(Eights):
             with b.if_then(b.icmp_signed("<", self.begin, self.end_of_split)):
                 self._give_back(before)
             parts = [values[number * count : (number + 1) * count] for number in range(tile.parts)]
-            top = b.mul(group, I32(PART * tile.parts))
+            top = I32(0) if tile.alternates else b.mul(group, I32(PART * tile.parts))
             if tile.split > 1:
                 self._stage_sums(parts, top)
             else:
-                for number, part in enumerate(parts):
-                    self._finish_part(part, b.add(row, b.add(top, I32(PART * number))), column)
+                for first, part in zip(range(0, tile.rows, PART), parts, strict=False):
+                    self._finish_part(part, b.add(row, b.add(top, I32(first))), column)
 
     def _products(
         self, sums: Sequence[Sequence[ir.Value]], group: ir.Value, stage: ir.Value, added: ir.Value
@@ -201,7 +208,7 @@ class WgmmaProduct(Eights):
         """The sums after the products of a stage, which are under way: the stage must not be written yet."""
         b, tile = self.b, self.tile
         tiles = b.add(self.base, b.mul(stage, I32(tile.stage_bytes)))
-        own = b.add(tiles, b.mul(group, I32(tile.parts * PANEL)))
+        own = tiles if tile.alternates else b.add(tiles, b.mul(group, I32(tile.parts * PANEL)))
         panels = [None if walk.along_k else PANEL for walk in (self.left, self.right)]
         left = [hopper.descriptor(b, b.add(own, I32(PANEL * number)), panels[0]) for number in range(tile.parts)]
         right = hopper.descriptor(b, b.add(tiles, I32(tile.rows * LINE)), panels[1])
@@ -268,7 +275,10 @@ class WgmmaProduct(Eights):
         b, tile = self.b, self.tile
         hopper.cluster_sync(b)
         rows, eights = tile.rows // tile.split, tile.columns // LANES
-        with self._placed() as (top, left), self.loop(self.thread32, I32(rows * eights), I32(tile.threads)) as number:
+        with (
+            self._placed() as (_, top, left),
+            self.loop(self.thread32, I32(rows * eights), I32(tile.threads)) as number,
+        ):
             row = b.add(b.udiv(number, I32(eights)), b.mul(self.rank, I32(rows)))
             column = b.mul(b.urem(number, I32(eights)), I32(LANES))
             totals: list[ir.Value] = []

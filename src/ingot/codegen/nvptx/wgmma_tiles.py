@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ingot.codegen.nvptx.gpu import Gpu
 from ingot.codegen.nvptx.hopper import LINE, WARPGROUP
 from ingot.codegen.nvptx.tma_operand import LINE_ELEMENTS
+from ingot.codegen.nvptx.variant import Sized
 from ingot.dataclass import dataclass
 
 PART = 64
@@ -27,52 +25,60 @@ LEFT, RIGHT = "left", "right"
 _WARP = 32
 _BARRIERS = 16
 
-_RATE = 0.72
-"""Of the speed of tensor cores, what a multiprocessor reaches."""
-
-_L2 = 70e9
-"""Bytes that a multiprocessor reads from the L2 cache in a second."""
-
 _FILL = 1.6e-6
-"""Seconds until the first stage is there, and from the last product on."""
+"""Seconds until the first stage is there, and from the last store on."""
 
-_STORED = 1.3e-11
-"""Seconds for each sum that is stored; with several blocks on a multiprocessor, others multiply meanwhile."""
+_MEMORY = 0.85
+"""Of the memory's bandwidth, what is reached."""
 
-_ADDED = 3e-11
-"""Seconds for each sum that blocks of a cluster add up."""
+_MEASURED_CLOCK = 1.98e9
+"""Cycles a second of the H200 whose seconds are noted with the tiles."""
 
 
 @dataclass(frozen=True, slots=True)
 class WgmmaTile:
     """A block of so many warpgroups has the sums of `rows` and `columns`, and `stages` of tiles of the operands.
 
-    `resident` blocks are on a multiprocessor at once; `split` blocks of a cluster divide the summed axis.
+    `resident` blocks are on a multiprocessor at once; `split` blocks of a cluster divide the summed axis. Where
+    it `alternates`, warpgroups take whole tiles by turns: one multiplies while the other stores.
+    A stage takes `alone` microseconds, or `beside` others where there are several blocks, and the end of a tile `end`:
+    so many were measured, on an H200.
     """
 
     rows: int
     columns: int
     warpgroups: int
     stages: int
+    alone: float
+    end: float
     resident: int = 1
+    beside: float = 0.0
     split: int = 1
+    alternates: bool = False
 
     @property
     def name(self) -> str:
-        return f"wgmma{self.rows}x{self.columns}{f'by{self.split}' if self.split > 1 else ''}"
+        more = f"by{self.split}" if self.split > 1 else "turns" if self.alternates else ""
+        return f"wgmma{self.rows}x{self.columns}{more}"
 
     @property
     def parts(self) -> int:
         """The parts of 64 rows that each warpgroup has."""
-        return self.rows // (PART * self.warpgroups)
+        return self.rows // (PART if self.alternates else PART * self.warpgroups)
+
+    @property
+    def registers(self) -> tuple[int, int] | None:
+        """Registers of the threads that load, which give up theirs, and of those that multiply; None for as they are.
+
+        Not where all threads add up sums in the end.
+        """
+        if self.warpgroups == 1 or self.split > 1:
+            return None
+        return (40, 232) if self.warpgroups == 2 else (32, 160)
 
     @property
     def moves_registers(self) -> bool:
-        """Whether the threads that load leave registers to those that multiply: a warpgroup gives them up.
-
-        Not where all add up sums in the end.
-        """
-        return self.warpgroups > 1 and self.split == 1
+        return self.registers is not None
 
     @property
     def threads(self) -> int:
@@ -91,33 +97,34 @@ class WgmmaTile:
     def shared_bytes(self) -> int:
         return self.stages * self.stage_bytes + self.staging_bytes + _BARRIERS * self.stages
 
-    def seconds(self, gpu: Gpu, tiles: int, depth: int) -> float:
+    def seconds(self, sized: Sized, tiles: int) -> float:
         """How long so many tiles take, about."""
-        blocks = tiles * self.split
-        slots = gpu.multiprocessors * self.resident
-        waves = -(-blocks // slots)
-        at_once = min(self.resident, -(-blocks // gpu.multiprocessors))
-        steps = -(-depth // LINE_ELEMENTS)
-        products = 2 * self.rows * self.columns * LINE_ELEMENTS / (gpu.halves * _RATE)
-        step = at_once * max(products, self.stage_bytes / _L2)
-        sums = self.rows * self.columns
-        end = sums * _STORED if self.split == 1 else sums * _ADDED
-        return gpu.step + _FILL + waves * (step * -(-steps // self.split) + end / self.resident)
+        gpu, blocks = sized.gpu, tiles * self.split
+        waves = -(-blocks // (gpu.multiprocessors * self.resident))
+        stage = self.alone if blocks <= gpu.multiprocessors or self.resident == 1 else self.beside
+        stages = -(-sized.depth // (LINE_ELEMENTS * self.split))
+        busy = waves * (stages * stage + self.end) * 1e-6 * _MEASURED_CLOCK / gpu.clock
+        elements = sized.batch * (sized.rows * sized.depth + (sized.depth + sized.rows) * sized.columns)
+        return _FILL + max(busy, 2 * elements / (_MEMORY * gpu.bandwidth))
 
 
-def tiles() -> Iterator[WgmmaTile]:
-    """All tiles that there are functions for."""
-    yield WgmmaTile(128, 256, 2, 4)
-    yield WgmmaTile(256, 128, 2, 4)
-    yield WgmmaTile(128, 192, 2, 5)
-    yield WgmmaTile(64, 256, 1, 5)
-    for split in (1, 2, 4):
-        yield WgmmaTile(128, 128, 2, 6 if split == 1 else 5, 1, split)
-    for split in (1, 2, 4, 8):
-        yield WgmmaTile(128, 64, 2, 6, 1, split)
-        yield WgmmaTile(64, 128, 1, 4 if split == 1 else 3, 2, split)
-        yield WgmmaTile(64, 64, 1, 6 if split == 1 else 5, 2, split)
+_ALL = (
+    WgmmaTile(128, 256, 2, 4, 0.619, 2.6),
+    WgmmaTile(128, 192, 2, 5, 0.487, 2.0),
+    WgmmaTile(192, 128, 3, 5, 0.48, 2.0),
+    WgmmaTile(192, 192, 3, 4, 0.68, 2.8),
+    WgmmaTile(128, 128, 2, 6, 0.331, 1.65),
+    WgmmaTile(128, 128, 2, 6, 0.331, 0.3, alternates=True),
+    WgmmaTile(128, 128, 2, 5, 0.354, 4.5, split=2),
+    WgmmaTile(128, 128, 2, 5, 0.404, 5.7, split=4),
+    WgmmaTile(64, 256, 1, 5, 0.327, 2.2),
+    WgmmaTile(128, 64, 2, 6, 0.226, 0.9),
+    WgmmaTile(64, 128, 1, 4, 0.205, 1.2, resident=2, beside=0.40),
+    WgmmaTile(64, 64, 1, 6, 0.151, 0.56, resident=2, beside=0.298),
+    WgmmaTile(64, 64, 1, 5, 0.183, 2.8, resident=2, beside=0.403, split=2),
+    WgmmaTile(64, 64, 1, 5, 0.12, 3.9, resident=2, beside=0.42, split=4),
+    WgmmaTile(64, 64, 1, 5, 0.11, 4.7, resident=2, beside=0.42, split=8),
+)
 
-
-TILES = {tile.name: tile for tile in tiles()}
+TILES = {tile.name: tile for tile in _ALL}
 """All tiles by the names of their functions."""
