@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ingot.codegen.nvptx import gathered_product, half_product, piped_product, product, single_tiles, wgmma
+from ingot.codegen.nvptx import (
+    gathered_product,
+    half_product,
+    piped_product,
+    product,
+    single_tiles,
+    thirds_product,
+    wgmma,
+)
 from ingot.codegen.nvptx.sums import FINISH, finish_function
 from ingot.codegen.nvptx.variant import Function, Plan, Sized, Variant
 from ingot.loops.ir import Contraction
@@ -17,6 +25,7 @@ VARIANTS: tuple[Variant, ...] = (
     piped_product.VARIANT,
     wgmma.VARIANT,
     gathered_product.VARIANT,
+    thirds_product.VARIANT,
 )
 """All of them; the order decides nothing but between plans of the same time."""
 

@@ -90,7 +90,7 @@ class WgmmaProduct(Eights):
                 hopper.prefetch_map(b, tensor_map)
             for stage in range(tile.stages):
                 hopper.barrier_init(b, b.add(self.full, I32(8 * stage)), self._arrivals())
-                hopper.barrier_init(b, b.add(self.empty, I32(8 * stage)), 1 if tile.alternates else tile.warpgroups)
+                hopper.barrier_init(b, b.add(self.empty, I32(8 * stage)), self._returns())
             hopper.barriers_are_there(b)
         if tile.split > 1:
             hopper.cluster_sync(b)
@@ -100,6 +100,10 @@ class WgmmaProduct(Eights):
     def _arrivals(self) -> int:
         """The arrivals that make a stage full."""
         return 1
+
+    def _returns(self) -> int:
+        """The arrivals that make a stage empty."""
+        return 1 if self.tile.alternates else self.tile.warpgroups
 
     @contextmanager
     def _placed(self, turn: ir.Value | None = None) -> Iterator[tuple[ir.Value, ir.Value, ir.Value]]:
