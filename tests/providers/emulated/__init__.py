@@ -160,6 +160,9 @@ class Library:
     def do_cuMemcpyDtoHAsync_v2(self, to: int, source: int, size: int, _stream: int) -> None:
         ctypes.memmove(to, source, size)
 
+    def do_cuMemcpyAsync(self, to: int, source: int, size: int, _stream: int) -> None:
+        self._begin(partial(_copy, [to, source, size]))
+
     def do_cuTensorMapEncodeTiled(
         self, out: Any, _type: int, rank: int, address: int, sizes: Any, strides: Any, box: Any, *rest: Any
     ) -> int:
@@ -170,9 +173,6 @@ class Library:
         out._obj[: len(fields)] = fields
         (ctypes.c_int * 5).from_buffer(out._obj, 8 * len(fields))[:rank] = list(box)
         return 0
-
-    def do_cuMemcpyAsync(self, to: int, source: int, size: int, _stream: int) -> None:
-        self._begin(partial(_copy, [to, source, size]))
 
     def do_cuModuleLoadDataEx(self, out: Any, image: bytes, *_: Any) -> None:
         if image.startswith(COPY):
@@ -229,6 +229,12 @@ class Library:
         return max((launch() for launch in self._handles[graph - 1]), default=0)
 
 
+def _copy(places: list[int]) -> int:
+    for first in range(0, len(places), 3):
+        ctypes.memmove(*places[first : first + 3])
+    return 0
+
+
 def _padded(numbers: Any, count: int) -> list[int]:
     return [*numbers, *[0] * (count - len(numbers))]
 
@@ -247,12 +253,6 @@ class HostKernel:
 
     sizes: tuple[int, ...]
     cluster: int
-
-
-def _copy(places: list[int]) -> int:
-    for first in range(0, len(places), 3):
-        ctypes.memmove(*places[first : first + 3])
-    return 0
 
 
 def _launch(module: Loaded, name: str, grid: tuple[int, ...], block: tuple[int, ...], held: list[bytes]) -> int:

@@ -257,7 +257,14 @@ class _Thirds(Gathered):
                         hopper.store_four(b, address, upper)
                         hopper.store_four(b, b.add(address, I32(tile.columns * LINE)), lower)
                     seen.append(_most(b, values))
-                self._note(now, own, (reduce(partial(_larger, b), [most for most, _ in seen]), reduce(partial(_lesser, b), [few for _, few in seen])))
+                self._note(
+                    now,
+                    own,
+                    (
+                        reduce(partial(_larger, b), [most for most, _ in seen]),
+                        reduce(partial(_lesser, b), [few for _, few in seen]),
+                    ),
+                )
                 hopper.fence_copies(b)
                 hopper.barrier_arrive(b, full)
                 self._advance(stage, phase)
@@ -305,9 +312,7 @@ class _Thirds(Gathered):
                     else:
                         self._finish_part(sums, b.add(row, top), column)
 
-    def _sums_of_stage(
-        self, group: ir.Value, stage: ir.Value, largest: ir.Value, least: ir.Value
-    ) -> list[ir.Value]:
+    def _sums_of_stage(self, group: ir.Value, stage: ir.Value, largest: ir.Value, least: ir.Value) -> list[ir.Value]:
         """The sums of the products of a stage."""
         b, tile = self.b, self.tile
         tiles = b.add(self.base, b.mul(stage, I32(tile.stage_bytes)))
@@ -372,7 +377,9 @@ class _Thirds(Gathered):
         with self.loop(I32(0), I32(16 * per_row), I32(1)) as number:
             inner_row = b.add(above, b.udiv(number, I32(per_row)))
             inner_column = b.add(b.mul(b.urem(number, I32(per_row)), I32(WARP)), lane)
-            at_row, at_column = (b.zext(b.add(first, inner), I64) for first, inner in ((row, inner_row), (column, inner_column)))
+            at_row, at_column = (
+                b.zext(b.add(first, inner), I64) for first, inner in ((row, inner_row), (column, inner_column))
+            )
             inside = b.and_(b.icmp_signed("<", at_row, self.rows), b.icmp_signed("<", at_column, self.columns))
             with b.if_then(inside):
                 self.unflatten(product.m, at_row)
