@@ -141,7 +141,7 @@ THIRDS = [
 ]
 
 
-@pytest.mark.parametrize("tile", [name for name in thirds_product.TILES])
+@pytest.mark.parametrize("tile", list(thirds_product.TILES))
 @pytest.mark.parametrize(("image", "filters", "attributes"), THIRDS)
 def test_float32_is_multiplied_in_thirds(
     image: tuple[int, ...], filters: tuple[int, ...], attributes: str, tile: str, monkeypatch: pytest.MonkeyPatch

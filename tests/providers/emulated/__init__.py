@@ -393,6 +393,7 @@ _OPERATIONS = (
     r"st\.shared\.v4\.b32",
     r"ld\.shared\.v4\.b32",
     r"st\.shared\.f32",
+    r"cp\.async\.mbarrier\.arrive\.noinc",
 )
 """PTX in line, and the numbers in it: what `emulated_ptx` does for each is in `machine.c`, by its place."""
 

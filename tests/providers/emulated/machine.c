@@ -243,13 +243,15 @@ static void load_matrices(thread *own, int address, float *out, int is_turned) {
 
 /* The operations of PTX that kernels have in line, in the order of `_OPERATIONS`. */
 enum { NOTHING, INIT, EXPECT, ARRIVE, WAIT, COPY, PRODUCTS, PRODUCTS_DONE, RANK, MEET_CLUSTER, STORE_PAIR, LOAD_FOUR,
-       MATRICES, MATRICES_TURNED, WIDE_PRODUCTS, STORE_WORDS, LOAD_WORDS, STORE_WORD };
+       MATRICES, MATRICES_TURNED, WIDE_PRODUCTS, STORE_WORDS, LOAD_WORDS, STORE_WORD,
+       ARRIVE_AFTER_COPIES };
 
 void emulated_ptx(thread *own, int operation, const int *numbers, const long *in, float *out) {
     counter *at = counter_at(own, operation == NOTHING ? 0 : (int)in[0] & (SHARED - 1));
     switch (operation) {
     case INIT: *at = (counter){0, (unsigned)numbers[0], (unsigned)numbers[0], 0}; break;
     case EXPECT: at->bytes += (int)in[1]; /* fall through */
+    case ARRIVE_AFTER_COPIES: emulated_commit(own), emulated_wait(own, 0); /* fall through */
     case ARRIVE: at->pending--, end_phase(at); break;
     case WAIT: while ((int)at->phase == (int)in[1]) yield(own); break;
     case COPY: copy(own, in, numbers[0]); break;

@@ -1,9 +1,8 @@
 """Convolutions of 16-bit floats on Hopper: a warpgroup gathers pieces of channels, others multiply them where they lie.
 
 A piece is 16 bytes of channels, or 8 where these are four, of one place of an image under one tap of a filter. What is
-padded becomes zeros on its way into a tile, which is swizzled as the copy engine would. That engine brings filters. A
-stage is handed on once all threads that gather have their pieces there, which is while they ask for those of the next
-stages.
+padded becomes zeros on its way into a tile, which is swizzled as the copy engine would. That engine brings filters.
+Threads that gather wait for none of their pieces: a stage is full once all of them have arrived.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.emitter import Frame
 from ingot.codegen.llvm.types import I32, I64
 from ingot.codegen.nvptx import hopper
-from ingot.codegen.nvptx.async_copy import commit_copies, wait_for_copies
 from ingot.codegen.nvptx.eights import LANES, stores_eights
 from ingot.codegen.nvptx.half_product import is_of_halves
 from ingot.codegen.nvptx.hopper import LINE, WARPGROUP
@@ -40,9 +38,6 @@ _BESIDE_SUMS = 26
 """Registers of a thread that multiplies beside its sums."""
 
 _ALL_REGISTERS = 1 << 16
-
-_UNDER_WAY = 3
-"""Stages that a thread has asked for, at most, before it waits for the first of them."""
 
 _SLOWER = 1.1
 """The time of a tile that threads gather, in that of one which the copy engine brings."""
@@ -119,7 +114,7 @@ def _threads(tile: WgmmaTile) -> int:
 
 
 def _gatherers(tile: WgmmaTile) -> int:
-    """Warpgroups that gather: one alone waits for its own instructions, but two may leave too few registers for sums."""
+    """Warpgroups that gather: two, unless these leave too few registers for the sums."""
     registers = _ALL_REGISTERS // (WARPGROUP * (tile.warpgroups + 2) * tile.resident)
     sums = tile.rows * tile.columns // (WARPGROUP * tile.warpgroups)
     return 2 if sums + _BESIDE_SUMS <= registers else 1
@@ -159,7 +154,6 @@ class Gathered(WgmmaProduct):
         self.line = LINE // self.bytes
         self.pieces = Tiles(b, frame, operand, self.own, (tile.rows, self.line), WARPGROUP * self._gatherers(), lanes)
         self.maps = (self.maps[1],)
-        self.under_way = min(_UNDER_WAY, tile.stages - 2)
 
     def emit(self) -> None:
         b, tile, registers = self.b, self.tile, _registers(self.tile)
@@ -195,7 +189,6 @@ class Gathered(WgmmaProduct):
     def _fill_stages(self) -> None:
         b, tile = self.b, self.tile
         stage, phase = self._counter(0), self._counter(1)
-        ready, begun = self._counter(0), self._counter(0)
         with self._placed() as (_, row, column):
             outside = {var: b.trunc(self.variables[var], I32) for var in self.product.batch}
             count = b.trunc(self.rows, I32)
@@ -207,17 +200,8 @@ class Gathered(WgmmaProduct):
                 to = b.add(self.base, b.mul(now, I32(tile.stage_bytes)))
                 self._bring_right(full, b.add(to, I32(tile.rows * LINE)), column, step)
                 self.pieces.copy(partial(self._swizzled, to))
-                commit_copies(b)
-                with b.if_then(b.icmp_signed(">=", b.load(begun, I32), I32(self.under_way))):
-                    wait_for_copies(b, self.under_way)
-                    self._hand_on(ready)
-                b.store(b.add(b.load(begun, I32), I32(1)), begun)
+                hopper.barrier_arrive_after_copies(b, full)
                 self._advance(stage, phase)
-        wait_for_copies(b, 0)
-        rest = b.load(begun, I32)
-        for number in range(self.under_way):
-            with b.if_then(b.icmp_signed(">", rest, I32(number))):
-                self._hand_on(ready)
 
     def _gatherers(self) -> int:
         """The warpgroups that gather."""
@@ -237,11 +221,9 @@ class Gathered(WgmmaProduct):
         byte = b.xor(b.mul(place, I32(self.bytes)), b.shl(b.and_(row, I32(7)), I32(4)))
         return b.add(tile, b.add(b.mul(row, I32(LINE)), byte))
 
-    def _hand_on(self, ready: ir.Value) -> None:
-        """Tell those who multiply that this thread's pieces of a stage are there."""
-        b = self.b
-        now = b.load(ready, I32)
-        hopper.fence_copies(b)
-        hopper.barrier_arrive(b, b.add(self.full, b.mul(now, I32(8))))
-        after = b.add(now, I32(1))
-        b.store(b.select(b.icmp_signed("==", after, I32(self.tile.stages)), I32(0), after), ready)
+    def _products(
+        self, sums: Sequence[Sequence[ir.Value]], group: ir.Value, stage: ir.Value, added: ir.Value
+    ) -> list[ir.Value]:
+        """As it is done elsewhere, once products see what other threads had copied."""
+        hopper.fence_copies(self.b)
+        return super()._products(sums, group, stage, added)

@@ -43,6 +43,11 @@ def barrier_arrive(b: Builder, address: ir.Value) -> None:
     ptx(b, "mbarrier.arrive.shared::cta.b64 _, [$0];", [address])
 
 
+def barrier_arrive_after_copies(b: Builder, address: ir.Value) -> None:
+    """Arrive once all pieces are there that this thread has asked for (`cp.async`), without waiting for them."""
+    ptx(b, "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [$0];", [address])
+
+
 def barrier_wait(b: Builder, address: ir.Value, parity: ir.Value) -> None:
     """Wait until the phase of a parity has ended; that before the first one has."""
     ptx(
@@ -92,7 +97,7 @@ def fence_products(b: Builder) -> None:
 
 
 def fence_copies(b: Builder) -> None:
-    """Before products read what this thread wrote to shared memory, or had copied there."""
+    """Before products read what threads wrote to shared memory, or copied there, and this one has seen arrive."""
     ptx(b, "fence.proxy.async.shared::cta;")
 
 

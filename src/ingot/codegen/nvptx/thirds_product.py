@@ -1,26 +1,26 @@
 """Products of float32 on Hopper's tensor cores, as exact as those of single elements: three products of TF32.
 
-A number is the sum of two: its upper half has the 11 digits of TF32, and what is left has 13, of which TF32 keeps 11. All
-products of halves but those of two lower ones are summed. Tensor cores cut off what they sum, so the sum of each stage,
-of 32 terms, is their own, and is added to those before by an addition that rounds.
+A number is the sum of two halves, each rounded to the 11 digits of TF32. All products of halves are summed but those of two
+lower ones, which are below the last digit. Tensor cores cut off what they sum: so small products come first, and the sum
+of each stage, of 32 terms, is their own, and is added to those before by an addition that rounds.
 
 That is not so for all numbers: a lower half of an infinity is none, and one of a tiny number is lost. Warps see the
-largest and the smallest number that they multiply, and the sums. Where a sum is not finite, or where there were tiny
-numbers and it is so small that they may matter, a warp computes all of its sums again, one by one, as single elements.
+largest and the smallest number that they multiply, and the sums. Where one of these is not finite, or where there were
+tiny numbers and a sum is so small that they may matter, a warp computes its sums again, one by one, as single elements.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial, reduce
+from collections.abc import Iterator, Sequence
+from functools import partial
 
 from ingot.codegen.llvm import ir, scalars
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.emitter import Frame
 from ingot.codegen.llvm.share import smaller
-from ingot.codegen.llvm.types import F32, I1, I32, I64, stack_slot
+from ingot.codegen.llvm.types import F32, I32, I64, stack_slot
 from ingot.codegen.nvptx import hopper
-from ingot.codegen.nvptx.eights import LANES, stores_eights
+from ingot.codegen.nvptx.eights import stores_eights
 from ingot.codegen.nvptx.gathered_product import Gathered
 from ingot.codegen.nvptx.grid import WARP, exchanged
 from ingot.codegen.nvptx.hopper import LINE, WARPGROUP
@@ -41,19 +41,16 @@ _FOUR = 4
 _TERMS = LINE // 4
 """Terms of a stage."""
 
-_UPPER = ~0x1FFF
-"""The digits of TF32 among the bits of a float32."""
+_UPPER, _HALF = ~0x1FFF, 0x1000
+"""The digits of TF32 among the bits of a float32, and half of the last one: tensor cores do not read those behind."""
 
 _SIGN, _INFINITY = 0x7FFFFFFF, 0x7F800000
-
-_FETCHED = 16
-"""Words of the right operand that a thread asks for while it divides those before."""
 
 _TINY = (127 - 60) << 23
 """The bits of 2^-60: products of larger numbers, and of their lower halves, are normal numbers."""
 
 _LOST = 2.0**-102
-"""Below so many times the terms of a sum and its largest factor, what is lost of tiny numbers may be seen in it: for each
+"""Below so many times the terms of a sum and its largest factor, what is lost of tiny numbers may be seen in it: of each
 term at most 2^-126 times that factor, and a float32 has 24 digits."""
 
 _NOTES = 32
@@ -221,7 +218,7 @@ class _Thirds(Gathered):
         (k_var,), (row_var,) = self.operand.k, self.operand.rows
         apart, depth = self.frame.size(index.factor(k_var)), b.trunc(self.depth, I32)
         stage, phase = self._counter(0), self._counter(1)
-        words = [stack_slot(b, I32) for _ in range(_FETCHED)]
+        words = [stack_slot(b, I32) for _ in range(count)]
         with self._placed() as (_, _row, column):
             last = b.sub(b.trunc(self.columns, I32), I32(1))
             self.variables[row_var] = b.zext(smaller(b, b.add(column, line), last), I64)
@@ -229,44 +226,34 @@ class _Thirds(Gathered):
             start = self.index(index)
 
             def fetch(step: ir.Value, place: int) -> None:
-                """The next words, of which fours are inside together."""
-                for four in range(0, _FETCHED, _FOUR):
-                    k = b.add(b.mul(step, I32(_TERMS)), b.add(first, I32(place + four)))
-                    inside = b.icmp_signed("<", k, depth)
-                    at = b.add(start, b.mul(b.zext(b.select(inside, k, I32(0)), I64), apart))
-                    for word in words[four : four + _FOUR]:
-                        value = b.load(b.gep(pointer, [at], source_etype=I32), I32, 4)
-                        b.store(b.select(inside, value, I32(0)), word)
-                        at = b.add(at, apart)
+                """Ask for four words of a stage, which are inside together."""
+                k = b.add(b.mul(step, I32(_TERMS)), b.add(first, I32(place)))
+                inside = b.icmp_signed("<", k, depth)
+                at = b.add(start, b.mul(b.zext(b.select(inside, k, I32(0)), I64), apart))
+                for word in words[place : place + _FOUR]:
+                    value = b.load(b.gep(pointer, [at], source_etype=I32), I32, 4)
+                    b.store(b.select(inside, value, I32(0)), word)
+                    at = b.add(at, apart)
 
-            fetch(self.begin, 0)
+            for place in range(0, count, _FOUR):
+                fetch(self.begin, place)
             with self.loop(self.begin, self.end_of_split, I32(1)) as step:
                 now = b.load(stage, I32)
-                full = b.add(self.full, b.mul(now, I32(8)))
                 hopper.barrier_wait(b, b.add(self.empty, b.mul(now, I32(8))), b.load(phase, I32))
                 to = b.add(self.base, b.add(b.mul(now, I32(tile.stage_bytes)), I32(tile.rows * LINE)))
-                seen: list[tuple[ir.Value, ir.Value]] = []
-                for place in range(0, count, _FETCHED):
-                    values = [b.load(word, I32) for word in words]
-                    last_place = place + _FETCHED == count
-                    fetch(b.add(step, I32(int(last_place))), 0 if last_place else place + _FETCHED)
-                    for within in range(0, _FETCHED, _FOUR):
-                        four = values[within : within + _FOUR]
-                        address = self._swizzled(to, line, b.add(first, I32(place + within)))
-                        upper, lower = zip(*(_halves(b, word) for word in four), strict=True)
-                        hopper.store_four(b, address, upper)
-                        hopper.store_four(b, b.add(address, I32(tile.columns * LINE)), lower)
-                    seen.append(_most(b, values))
-                self._note(
-                    now,
-                    own,
-                    (
-                        reduce(partial(_larger, b), [most for most, _ in seen]),
-                        reduce(partial(_lesser, b), [few for _, few in seen]),
-                    ),
-                )
-                hopper.fence_copies(b)
-                hopper.barrier_arrive(b, full)
+                seen: tuple[ir.Value, ir.Value] | None = None
+                for place in range(0, count, _FOUR):
+                    four = [b.load(word, I32) for word in words[place : place + _FOUR]]
+                    fetch(b.add(step, I32(1)), place)
+                    address = self._swizzled(to, line, b.add(first, I32(place)))
+                    upper, lower = zip(*(_halves(b, word) for word in four), strict=True)
+                    hopper.store_four(b, address, upper)
+                    hopper.store_four(b, b.add(address, I32(tile.columns * LINE)), lower)
+                    most = _most(b, four)
+                    seen = most if seen is None else (_larger(b, seen[0], most[0]), _lesser(b, seen[1], most[1]))
+                assert seen is not None
+                self._note(now, own, seen)
+                hopper.barrier_arrive(b, b.add(self.full, b.mul(now, I32(8))))
                 self._advance(stage, phase)
 
     def _note(self, stage: ir.Value, own: ir.Value, seen: tuple[ir.Value, ir.Value]) -> None:
@@ -321,6 +308,7 @@ class _Thirds(Gathered):
         line = b.add(b.mul(warp, I32(16)), b.urem(lane, I32(16)))
         left = b.add(tiles, b.mul(group, I32(PANEL)))
         right = hopper.descriptor(b, b.add(tiles, I32(tile.rows * LINE)))
+        hopper.fence_copies(b)
         halves = []
         for piece in range(4):
             place = b.add(b.mul(b.udiv(lane, I32(16)), I32(_FOUR)), I32(2 * _FOUR * piece))
@@ -335,10 +323,15 @@ class _Thirds(Gathered):
             b.store(_lesser(b, b.load(least, I32), word), least)
         values: list[ir.Value] = [ir.Constant(F32, ir.Undefined)] * (tile.columns // 2)
         hopper.fence_products(b)
-        for piece, (upper, lower) in enumerate(halves):
-            both = [b.add(right, I64(2 * piece + half * (tile.columns * LINE >> 4))) for half in range(2)]
-            for number, (own_half, other) in enumerate(((lower, both[0]), (upper, both[1]), (upper, both[0]))):
-                values = hopper.multiply_wide(b, values, own_half, other, I32(int(piece + number > 0)))
+        apart = tile.columns * LINE >> 4
+        small = [
+            (half, 2 * piece + place)
+            for piece, (upper, lower) in enumerate(halves)
+            for half, place in ((lower, 0), (upper, apart))
+        ]
+        large = [(upper, 2 * piece) for piece, (upper, _) in enumerate(halves)]
+        for number, (half, place) in enumerate((*small, *large)):  # what is cut off is of the sum so far
+            values = hopper.multiply_wide(b, values, half, b.add(right, I64(place)), I32(int(number > 0)))
         hopper.commit_products(b)
         return hopper.wait_for_products(b, 0, values)
 
@@ -362,7 +355,7 @@ class _Thirds(Gathered):
         lost = b.fmul(b.fmul(b.sitofp(self.depth, F32), F32(_LOST)), factor)
         is_seen = b.icmp_unsigned("<=", lowest, b.and_(b.bitcast(lost, I32), I32(_SIGN)))
         is_tiny = b.icmp_unsigned("<", least, I32(_TINY - 1))
-        off = b.or_(b.icmp_unsigned(">=", highest, I32(_INFINITY)), b.and_(is_tiny, is_seen))
+        off = b.or_(b.icmp_unsigned(">=", _larger(b, highest, largest), I32(_INFINITY)), b.and_(is_tiny, is_seen))
         any_off, _ = _of_warp(b, (b.zext(off, I32), I32(0)))
         return b.icmp_signed("!=", any_off, I32(0))
 
@@ -400,9 +393,9 @@ class _Thirds(Gathered):
 
 
 def _halves(b: Builder, word: ir.Value) -> tuple[ir.Value, ir.Value]:
-    """The bits of the upper and of the lower half of a float32."""
-    upper = b.and_(word, I32(_UPPER))
-    return upper, b.bitcast(b.fsub(b.bitcast(word, F32), b.bitcast(upper, F32)), I32)
+    """The bits of the upper and of the lower half of a float32, both rounded to TF32."""
+    upper = b.and_(b.add(word, I32(_HALF)), I32(_UPPER))
+    return upper, b.add(b.bitcast(b.fsub(b.bitcast(word, F32), b.bitcast(upper, F32)), I32), I32(_HALF))
 
 
 def _most(b: Builder, words: Sequence[ir.Value]) -> tuple[ir.Value, ir.Value]:
