@@ -24,6 +24,7 @@ LEFT, RIGHT = "left", "right"
 
 _WARP = 32
 _BARRIERS = 16
+"""Bytes of the barriers of a stage, and of those by which warpgroups take turns."""
 
 _FILL = 1.6e-6
 """Seconds until the first stage is there, and from the last store on."""
@@ -95,7 +96,7 @@ class WgmmaTile:
 
     @property
     def shared_bytes(self) -> int:
-        return self.stages * self.stage_bytes + self.staging_bytes + _BARRIERS * self.stages
+        return self.stages * self.stage_bytes + self.staging_bytes + _BARRIERS * (self.stages + 1)
 
     def seconds(self, sized: Sized, tiles: int) -> float:
         """How long so many tiles take, about."""
