@@ -17,7 +17,7 @@ from ingot.codegen.llvm.emitter import Frame
 from ingot.codegen.llvm.share import smaller
 from ingot.codegen.llvm.types import F32, I32, I64, PTR, stack_slot
 from ingot.codegen.nvptx import hopper
-from ingot.codegen.nvptx.eights import LANES, Eights
+from ingot.codegen.nvptx.eights import LANES, Eight, Eights
 from ingot.codegen.nvptx.grid import WARP, barrier, register
 from ingot.codegen.nvptx.hopper import LINE, WARPGROUP, DynamicMemory
 from ingot.codegen.nvptx.tma_operand import LINE_ELEMENTS, Walk, walks_of
@@ -46,6 +46,7 @@ class WgmmaProduct(Eights):
         super().__init__(b, frame, product)
         self.left, self.right = walks
         self.tile = tile
+        self.at_once = tile.at_once
         self.row_tiles, self.column_tiles, self.tiles, self.steps = (
             b.trunc(ir.Value(I64, f"%{name}"), I32) for name in PARAMETERS
         )
@@ -314,5 +315,5 @@ class WgmmaProduct(Eights):
                 address = self._staged(row, column)
                 eight = [*hopper.load_four(b, address, rank), *hopper.load_four(b, b.add(address, I32(16)), rank)]
                 totals = [b.fadd(x, y) for x, y in zip(totals, eight, strict=True)] if totals else eight
-            self.end_of_eight(totals, b.add(top, row), b.add(left, column))
+            self.end_of_eights([Eight(totals, b.add(top, row), b.add(left, column))])
         hopper.cluster_sync(b)

@@ -68,6 +68,13 @@ class WgmmaTile:
         return self.rows // (PART if self.alternates else PART * self.warpgroups)
 
     @property
+    def at_once(self) -> int:
+        """Eights of results that a thread has registers for beside its sums."""
+        if self.columns == 256 or self.warpgroups == 3:
+            return 1
+        return 4 if self.rows * self.columns <= 1 << 13 else 2
+
+    @property
     def registers(self) -> tuple[int, int] | None:
         """Registers of the threads that load, which give up theirs, and of those that multiply; None for as they are.
 
