@@ -180,7 +180,7 @@ def test_lines_of_tiles_are_along_either_axis(left: int, right: int, only: str) 
 
 @pytest.mark.parametrize("only", ["wgmma128x128turns", "wgmma128x192", "wgmma64x64"])
 def test_blocks_take_several_tiles(only: str) -> None:
-    m, n, k = 700, 200, 136
+    m, n, k = 700, 200, 520
     x, w = halves("float16", m, k), halves("float16", k, n)
     inputs, body = "float16[m, k] x, float16[k, n] w", "y = MatMul (x, w)"
     assert only in check(inputs, body, {"x": x, "w": w}, wide(x) @ wide(w), {"m": m, "n": n, "k": k}, only)

@@ -1,8 +1,8 @@
 """Products of float32 on Hopper's tensor cores, as exact as those of single elements: three products of TF32.
 
-A number is the sum of two halves, each rounded to the 11 digits of TF32. All products of halves are summed but those of two
-lower ones, which are below the last digit. Tensor cores cut off what they sum: so small products come first, and the sum
-of each stage, of 32 terms, is their own, and is added to those before by an addition that rounds.
+A number is the sum of two halves, each rounded to the 11 digits of TF32. All products of halves are summed but those of
+two lower ones, which are below the last digit. Tensor cores cut off what they sum: so small products come first, and
+the sum of each stage, of 32 terms, is their own, and is added to those before by an addition that rounds.
 
 That is not so for all numbers: a lower half of an infinity is none, and one of a tiny number is lost. Warps see the
 largest and the smallest number that they multiply, and the sums. Where one of these is not finite, or where there were
@@ -50,8 +50,8 @@ _TINY = (127 - 60) << 23
 """The bits of 2^-60: products of larger numbers, and of their lower halves, are normal numbers."""
 
 _LOST = 2.0**-102
-"""Below so many times the terms of a sum and its largest factor, what is lost of tiny numbers may be seen in it: of each
-term at most 2^-126 times that factor, and a float32 has 24 digits."""
+"""Below so many times the terms of a sum and its largest factor, what is lost of tiny numbers may be seen in it: of
+each term at most 2^-126 times that factor, and a float32 has 24 digits."""
 
 _NOTES = 32
 """Bytes of a stage for the largest and smallest numbers that each of four warps has seen."""

@@ -17,7 +17,7 @@ from ingot.codegen.llvm.emitter import Frame
 from ingot.codegen.llvm.share import smaller
 from ingot.codegen.llvm.types import F32, I32, I64, PTR, stack_slot
 from ingot.codegen.nvptx import hopper
-from ingot.codegen.nvptx.eights import LANES, Eights
+from ingot.codegen.nvptx.eights import LANES, Eight, Eights
 from ingot.codegen.nvptx.grid import WARP, barrier, register
 from ingot.codegen.nvptx.hopper import LINE, WARPGROUP, DynamicMemory
 from ingot.codegen.nvptx.tma_operand import LINE_ELEMENTS, Walk, walks_of
@@ -46,6 +46,7 @@ class WgmmaProduct(Eights):
         super().__init__(b, frame, product)
         self.left, self.right = walks
         self.tile = tile
+        self.at_once = tile.at_once
         self.row_tiles, self.column_tiles, self.tiles, self.steps = (
             b.trunc(ir.Value(I64, f"%{name}"), I32) for name in PARAMETERS
         )
@@ -55,6 +56,7 @@ class WgmmaProduct(Eights):
         self.staging = b.add(self.base, I32(tile.stages * tile.stage_bytes))
         self.full = b.add(self.staging, I32(tile.staging_bytes))
         self.empty = b.add(self.full, I32(8 * tile.stages))
+        self.turns = b.add(self.empty, I32(8 * tile.stages))
         self.rank: ir.Value = I32(0)
         block, blocks = (b.trunc(register(b, name), I32) for name in ("ctaid.x", "nctaid.x"))
         self.first, self.stride = b.udiv(block, I32(tile.split)), b.udiv(blocks, I32(tile.split))
@@ -91,6 +93,8 @@ class WgmmaProduct(Eights):
             for stage in range(tile.stages):
                 hopper.barrier_init(b, b.add(self.full, I32(8 * stage)), self._arrivals())
                 hopper.barrier_init(b, b.add(self.empty, I32(8 * stage)), self._returns())
+            for group in range(tile.warpgroups if tile.alternates else 0):
+                hopper.barrier_init(b, b.add(self.turns, I32(8 * group)), 1)
             hopper.barriers_are_there(b)
         if tile.split > 1:
             hopper.cluster_sync(b)
@@ -183,6 +187,7 @@ class WgmmaProduct(Eights):
                 place = b.mul(number, self.steps)
                 b.store(b.urem(place, I32(tile.stages)), stage)
                 b.store(b.and_(b.udiv(place, I32(tile.stages)), I32(1)), phase)
+                self._wait_for_turn(group, number)
             for cell in cells:  # or LLVM copies what the last tile left
                 b.store(_UNDEFINED if tile.split == 1 else F32(0.0), cell)
             with self.loop(self.begin, self.end_of_split, I32(1)) as step:
@@ -195,6 +200,8 @@ class WgmmaProduct(Eights):
                     self._give_back(before)
                 b.store(now, before)
                 self._advance(stage, phase)
+            if tile.alternates:
+                self._end_turn(group)
             values = hopper.wait_for_products(b, 0, [b.load(cell, F32) for cell in cells])
             with b.if_then(b.icmp_signed("<", self.begin, self.end_of_split)):
                 self._give_back(before)
@@ -205,6 +212,28 @@ class WgmmaProduct(Eights):
             else:
                 for first, part in zip(range(0, tile.rows, PART), parts, strict=False):
                     self._finish_part(part, b.add(row, b.add(top, I32(first))), column)
+
+    def _wait_for_turn(self, group: ir.Value, number: ir.Value) -> None:
+        """Wait until the other warpgroup has seen all stages of the tile before: a barrier tells only two phases apart.
+
+        The first warpgroup begins, as if the phase before the first one of its barrier had ended.
+        """
+        b = self.b
+        turn = b.and_(b.udiv(number, I32(self.tile.warpgroups)), I32(1))
+        parity = b.select(b.icmp_signed("==", group, I32(0)), b.xor(turn, I32(1)), turn)
+        hopper.barrier_wait(b, b.add(self.turns, b.mul(group, I32(8))), parity)
+
+    def _end_turn(self, group: ir.Value) -> None:
+        b = self.b
+        with self._one_of_warpgroup():
+            hopper.barrier_arrive(b, b.add(self.turns, b.mul(b.xor(group, I32(1)), I32(8))))
+
+    @contextmanager
+    def _one_of_warpgroup(self) -> Iterator[None]:
+        """What one thread of each warpgroup does."""
+        b = self.b
+        with b.if_then(b.icmp_signed("==", b.urem(self.thread32, I32(WARPGROUP)), I32(0))):
+            yield
 
     def _products(
         self, sums: Sequence[Sequence[ir.Value]], group: ir.Value, stage: ir.Value, added: ir.Value
@@ -235,7 +264,7 @@ class WgmmaProduct(Eights):
 
     def _give_back(self, stage: ir.Value) -> None:
         b = self.b
-        with b.if_then(b.icmp_signed("==", b.urem(self.thread32, I32(WARPGROUP)), I32(0))):
+        with self._one_of_warpgroup():
             hopper.barrier_arrive(b, b.add(self.empty, b.mul(b.load(stage, I32), I32(8))))
 
     # --- results
@@ -290,5 +319,5 @@ class WgmmaProduct(Eights):
                 address = self._staged(row, column)
                 eight = [*hopper.load_four(b, address, rank), *hopper.load_four(b, b.add(address, I32(16)), rank)]
                 totals = [b.fadd(x, y) for x, y in zip(totals, eight, strict=True)] if totals else eight
-            self.end_of_eight(totals, b.add(top, row), b.add(left, column))
+            self.end_of_eights([Eight(totals, b.add(top, row), b.add(left, column))])
         hopper.cluster_sync(b)

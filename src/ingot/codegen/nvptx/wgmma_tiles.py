@@ -24,12 +24,19 @@ LEFT, RIGHT = "left", "right"
 
 _WARP = 32
 _BARRIERS = 16
+"""Bytes of the barriers of a stage, and of those by which warpgroups take turns."""
 
 _FILL = 1.6e-6
 """Seconds until the first stage is there, and from the last store on."""
 
 _MEMORY = 0.85
 """Of the memory's bandwidth, what is reached."""
+
+_TOGETHER = 0.1
+"""Of products and memory, how much of the shorter one is not hidden by the other."""
+
+_SECOND = 0.9e-6
+"""Seconds until the second warpgroup begins, where they take turns, and for what it stores in the end."""
 
 _MEASURED_CLOCK = 1.98e9
 """Cycles a second of the H200 whose seconds are noted with the tiles."""
@@ -67,6 +74,13 @@ class WgmmaTile:
         return self.rows // (PART if self.alternates else PART * self.warpgroups)
 
     @property
+    def at_once(self) -> int:
+        """Eights of results that a thread has registers for beside its sums."""
+        if self.columns == 256 or self.warpgroups == 3:
+            return 1
+        return 4 if self.rows * self.columns <= 1 << 13 else 2
+
+    @property
     def registers(self) -> tuple[int, int] | None:
         """Registers of the threads that load, which give up theirs, and of those that multiply; None for as they are.
 
@@ -95,7 +109,7 @@ class WgmmaTile:
 
     @property
     def shared_bytes(self) -> int:
-        return self.stages * self.stage_bytes + self.staging_bytes + _BARRIERS * self.stages
+        return self.stages * self.stage_bytes + self.staging_bytes + _BARRIERS * (self.stages + 1)
 
     def seconds(self, sized: Sized, tiles: int) -> float:
         """How long so many tiles take, about."""
@@ -104,26 +118,27 @@ class WgmmaTile:
         stage = self.alone if blocks <= gpu.multiprocessors or self.resident == 1 else self.beside
         stages = -(-sized.depth // (LINE_ELEMENTS * self.split))
         busy = waves * (stages * stage + self.end) * 1e-6 * _MEASURED_CLOCK / gpu.clock
-        elements = sized.batch * (sized.rows * sized.depth + (sized.depth + sized.rows) * sized.columns)
-        return _FILL + max(busy, 2 * elements / (_MEMORY * gpu.bandwidth))
+        memory = sized.bytes / (_MEMORY * gpu.bandwidth)
+        begin = _FILL + _SECOND if self.alternates else _FILL
+        return begin + max(busy, memory) + _TOGETHER * min(busy, memory)
 
 
 _ALL = (
-    WgmmaTile(128, 256, 2, 4, 0.619, 2.6),
-    WgmmaTile(128, 192, 2, 5, 0.487, 2.0),
-    WgmmaTile(192, 128, 3, 5, 0.48, 2.0),
-    WgmmaTile(192, 192, 3, 4, 0.68, 2.8),
-    WgmmaTile(128, 128, 2, 6, 0.331, 1.65),
-    WgmmaTile(128, 128, 2, 6, 0.331, 0.3, alternates=True),
-    WgmmaTile(128, 128, 2, 5, 0.354, 4.5, split=2),
-    WgmmaTile(128, 128, 2, 5, 0.404, 5.7, split=4),
-    WgmmaTile(64, 256, 1, 5, 0.327, 2.2),
-    WgmmaTile(128, 64, 2, 6, 0.226, 0.9),
-    WgmmaTile(64, 128, 1, 4, 0.205, 1.2, resident=2, beside=0.40),
-    WgmmaTile(64, 64, 1, 6, 0.151, 0.56, resident=2, beside=0.298),
-    WgmmaTile(64, 64, 1, 5, 0.183, 2.8, resident=2, beside=0.403, split=2),
-    WgmmaTile(64, 64, 1, 5, 0.12, 3.9, resident=2, beside=0.42, split=4),
-    WgmmaTile(64, 64, 1, 5, 0.11, 4.7, resident=2, beside=0.42, split=8),
+    WgmmaTile(128, 256, 2, 4, 0.617, 2.6),
+    WgmmaTile(128, 192, 2, 5, 0.489, 1.75),
+    WgmmaTile(192, 128, 3, 5, 0.473, 1.9),
+    WgmmaTile(192, 192, 3, 4, 0.693, 2.45),
+    WgmmaTile(128, 128, 2, 6, 0.322, 1.6),
+    WgmmaTile(128, 128, 2, 6, 0.325, 0.8, alternates=True),
+    WgmmaTile(128, 128, 2, 5, 0.345, 4.6, split=2),
+    WgmmaTile(128, 128, 2, 5, 0.383, 6.0, split=4),
+    WgmmaTile(64, 256, 1, 5, 0.331, 2.1),
+    WgmmaTile(128, 64, 2, 6, 0.23, 0.75),
+    WgmmaTile(64, 128, 1, 4, 0.196, 1.28, resident=2, beside=0.391),
+    WgmmaTile(64, 64, 1, 6, 0.142, 0.6, resident=2, beside=0.287),
+    WgmmaTile(64, 64, 1, 5, 0.163, 2.95, resident=2, beside=0.394, split=2),
+    WgmmaTile(64, 64, 1, 5, 0.09, 4.0, resident=2, beside=0.423, split=4),
+    WgmmaTile(64, 64, 1, 5, 0.08, 4.75, resident=2, beside=0.417, split=8),
 )
 
 TILES = {tile.name: tile for tile in _ALL}
