@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -16,6 +18,9 @@ from providers.emulated import HAS_COMPILER, Emulated
 
 HEAD = '<ir_version: 10, opset_import: ["" : 21]>'
 KINDS = {"float": np.float32, "float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
+
+Case: TypeAlias = tuple[tuple[int, ...], tuple[int, ...], str]
+"""The sizes of an image and of filters, and attributes."""
 
 pytestmark = pytest.mark.skipif(not HAS_COMPILER, reason="the emulator is compiled by cc")
 
@@ -94,31 +99,31 @@ def test_many_channels_of_few_places_are_divided_among_blocks() -> None:
     assert launched[-2:] == ["finish", "kernel"]
 
 
-@pytest.mark.parametrize("kind", ["float16", "bfloat16"])
+PADDED = ((2, 24, 9, 7), (64, 24, 3, 3), "pads = [1, 1, 1, 1]")
+UNEVEN = ((1, 72, 8, 8), (24, 72, 3, 3), "pads = [1, 0, 0, 1], strides = [2, 1]")
+GROUPS = ((1, 16, 10, 10), (16, 8, 3, 3), "pads = [1, 1, 1, 1], group = 2")
+APART = ((3, 16, 9, 9), (136, 16, 1, 1), "strides = [2, 2]")
+DILATED = ((2, 24, 10, 10), (40, 24, 3, 3), "pads = [2, 2, 2, 2], dilations = [2, 2]")
+CUBES = ((1, 8, 5, 6, 7), (16, 8, 3, 3, 3), "pads = [1, 1, 1, 1, 1, 1]")
+
+
 @pytest.mark.parametrize(
-    ("image", "filters", "attributes"),
+    ("tile", "case", "kind"),
     [
-        ((2, 24, 9, 7), (64, 24, 3, 3), "pads = [1, 1, 1, 1]"),
-        ((1, 72, 8, 8), (24, 72, 3, 3), "pads = [1, 0, 0, 1], strides = [2, 1]"),
-        ((2, 24, 10, 10), (40, 24, 3, 3), "pads = [2, 2, 2, 2], dilations = [2, 2]"),
-        ((1, 16, 10, 10), (16, 8, 3, 3), "pads = [1, 1, 1, 1], group = 2"),
-        ((3, 16, 9, 9), (136, 16, 1, 1), "strides = [2, 2]"),
-        ((1, 8, 5, 6, 7), (16, 8, 3, 3, 3), "pads = [1, 1, 1, 1, 1, 1]"),
+        ("64x64", PADDED, "float16"),
+        ("64x64", UNEVEN, "bfloat16"),
+        ("64x64", GROUPS, "float16"),
+        ("128x64", APART, "float16"),
+        ("64x128", DILATED, "float16"),
+        ("128x128", CUBES, "float16"),
+        ("64x64by2", UNEVEN, "float16"),
     ],
 )
-@pytest.mark.parametrize("split", [False, True])
-def test_halves_are_gathered(
-    image: tuple[int, ...],
-    filters: tuple[int, ...],
-    attributes: str,
-    kind: str,
-    split: bool,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    tiles = [tile for tile in TILES.values() if (tile.split > 1) == split and tile.rows <= 128 and tile.columns < 192]
-    monkeypatch.setattr("ingot.codegen.nvptx.gathered_product.TILES", {tile.name: tile for tile in tiles})
+def test_halves_are_gathered(tile: str, case: Case, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = f"wgmma{tile}"
+    monkeypatch.setattr("ingot.codegen.nvptx.gathered_product.TILES", {name: TILES[name]})
     monkeypatch.setattr("ingot.codegen.nvptx.variants.VARIANTS", (gathered_product.VARIANT,))
-    assert any(name.startswith("gathered") for name in check(image, filters, attributes, kind))
+    assert f"gathered{tile}" in check(*case, kind)
 
 
 def test_four_channels_of_halves_are_gathered(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,22 +138,22 @@ def test_three_channels_become_four() -> None:
     assert any(name.startswith("singles") and "_" in name for name in check((1, 3, 11, 11), (16, 3, 1, 1)))
 
 
-THIRDS = [
-    ((2, 24, 9, 7), (64, 24, 3, 3), "pads = [1, 1, 1, 1]"),
-    ((1, 72, 8, 8), (24, 72, 3, 3), "pads = [1, 0, 0, 1], strides = [2, 1]"),
-    ((1, 16, 10, 10), (16, 8, 3, 3), "pads = [1, 1, 1, 1], group = 2"),
-    ((3, 16, 9, 9), (136, 16, 1, 1), "strides = [2, 2]"),
-]
-
-
-@pytest.mark.parametrize("tile", list(thirds_product.TILES))
-@pytest.mark.parametrize(("image", "filters", "attributes"), THIRDS)
-def test_float32_is_multiplied_in_thirds(
-    image: tuple[int, ...], filters: tuple[int, ...], attributes: str, tile: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("ingot.codegen.nvptx.thirds_product.TILES", {tile: thirds_product.TILES[tile]})
+@pytest.mark.parametrize(
+    ("tile", "case"),
+    [
+        ("64x64", PADDED),
+        ("64x64", GROUPS),
+        ("128x64", UNEVEN),
+        ("128x128", APART),
+        ("64x64by2", UNEVEN),
+        ("64x64by8", CUBES),
+    ],
+)
+def test_float32_is_multiplied_in_thirds(tile: str, case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = f"thirds{tile}"
+    monkeypatch.setattr("ingot.codegen.nvptx.thirds_product.TILES", {name: thirds_product.TILES[name]})
     monkeypatch.setattr("ingot.codegen.nvptx.variants.VARIANTS", (thirds_product.VARIANT,))
-    assert tile in check(image, filters, attributes)
+    assert name in check(*case)
 
 
 def wild(case: str) -> tuple[Array, Array]:
@@ -171,16 +176,16 @@ def wild(case: str) -> tuple[Array, Array]:
     return x, w
 
 
-@pytest.mark.parametrize("tile", ["thirds64x64", "thirds64x64by2", "thirds128x64"])
 @pytest.mark.parametrize(
-    "case",
+    ("case", "tile"),
     [
-        "infinities",
-        "infinite weights",
-        "tiny numbers",
-        "numbers below the smallest normal one",
-        "rows of zeros among tiny numbers",
-        "the largest numbers",
+        ("infinities", "thirds64x64"),
+        ("infinities", "thirds64x64by2"),
+        ("infinite weights", "thirds64x64"),
+        ("tiny numbers", "thirds64x64"),
+        ("numbers below the smallest normal one", "thirds64x64"),
+        ("rows of zeros among tiny numbers", "thirds64x64"),
+        ("the largest numbers", "thirds64x64"),
     ],
 )
 def test_thirds_are_as_exact_as_float32_at_the_ends_of_the_range(
