@@ -406,9 +406,16 @@ def _peer(timer: Timer, name: str, feeds: dict[str, Any], precision: str | None)
     return None
 
 
+def _products(_: argparse.Namespace) -> tuple[str, int]:
+    from benchmarks.gpu_products import products
+
+    return products(PROVIDERS, named("cuda").memory), 0  # type: ignore[attr-defined]
+
+
 SECTIONS: dict[str, Callable[[argparse.Namespace], tuple[str, int]]] = {
     "device": _device,
     "kernels": _kernels,
+    "products": _products,
     "models": _models,
     "conformance": _shared("conformance"),
     "graphs": _shared("graphs"),

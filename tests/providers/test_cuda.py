@@ -520,10 +520,26 @@ H200 = Gpu((9, 0), 132, 1.98e9, 4.8e12, 232_448)
 def test_tiles_of_products_follow_from_their_sizes() -> None:
     assert not plan_of(1, 0, 5, 5).steps
     (step,) = plan_of(1, 4096, 4096, 4096).steps
-    assert (step.function, step.grid) == ("singles128x128", (1024, 1, 1))
+    assert (step.function, step.grid) == ("thirds128x128", (132, 1, 1))
     few, finish = plan_of(1, 16, 4096, 4096).steps
     assert few.grid[1] > 1
     assert (finish.function, finish.scalars) == ("finish", (few.grid[1],))
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "depth", "name"),
+    [
+        (128, 768, 768, "wgmma64x64"),
+        (128, 768, 3072, "wgmma64x64by4"),
+        (49, 512, 4608, "wgmma64x64by8"),
+        (4096, 3072, 768, "wgmma128x128turns"),
+        (12544, 256, 2304, "wgmma192x128"),
+        (4096, 4096, 4096, "wgmma128x256"),
+    ],
+)
+def test_tiles_of_halves_are_those_that_were_the_fastest(rows: int, columns: int, depth: int, name: str) -> None:
+    (step,) = plan_of(1, rows, columns, depth, DType.FLOAT16).steps
+    assert step.function == name
 
 
 def test_no_more_partial_sums_than_there_is_memory_for() -> None:

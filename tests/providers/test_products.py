@@ -164,7 +164,7 @@ def test_tails_of_all_axes_are_zeros_and_are_not_stored(m: int, n: int, k: int) 
 
 @pytest.mark.parametrize("left", [0, 1])
 @pytest.mark.parametrize("right", [0, 1])
-@pytest.mark.parametrize("only", ["wgmma128x192", "wgmma256x128", "wgmma128x64by2", "piped"])
+@pytest.mark.parametrize("only", ["wgmma192x128", "wgmma128x128turns", "wgmma128x128by2", "piped"])
 def test_lines_of_tiles_are_along_either_axis(left: int, right: int, only: str) -> None:
     m, n, k = 200, 136, 72
     x, w = halves("bfloat16", m, k), halves("bfloat16", k, n)
@@ -176,6 +176,14 @@ def test_lines_of_tiles_are_along_either_axis(left: int, right: int, only: str) 
     body = f"y = Gemm <transB = {right}> (x, w)"
     sizes = {"m": m, "n": n, "k": k}
     assert check(inputs, body, arrays, wide(x) @ wide(w), sizes, only, turned=bool(left))
+
+
+@pytest.mark.parametrize("only", ["wgmma128x128turns", "wgmma128x192", "wgmma64x64"])
+def test_blocks_take_several_tiles(only: str) -> None:
+    m, n, k = 700, 200, 520
+    x, w = halves("float16", m, k), halves("float16", k, n)
+    inputs, body = "float16[m, k] x, float16[k, n] w", "y = MatMul (x, w)"
+    assert only in check(inputs, body, {"x": x, "w": w}, wide(x) @ wide(w), {"m": m, "n": n, "k": k}, only)
 
 
 @pytest.mark.parametrize("only", ["wgmma64x128", "wgmma64x64by2", "piped"])
