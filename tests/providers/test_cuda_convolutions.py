@@ -8,7 +8,7 @@ import pytest
 
 import ingot
 from ingot import Model, Session
-from ingot.codegen.nvptx import gathered_product, single_tiles
+from ingot.codegen.nvptx import gathered_product, single_tiles, thirds_product
 from ingot.codegen.nvptx.wgmma_tiles import TILES
 from ingot.dtypes import Array
 from ingot.ir.tensor import Tensor
@@ -131,3 +131,75 @@ def test_four_channels_of_halves_are_gathered(monkeypatch: pytest.MonkeyPatch) -
 def test_three_channels_become_four() -> None:
     assert any(name.startswith("singles") and "_" not in name for name in check((1, 3, 11, 11), (16, 3, 5, 5)))
     assert any(name.startswith("singles") and "_" in name for name in check((1, 3, 11, 11), (16, 3, 1, 1)))
+
+
+THIRDS = [
+    ((2, 24, 9, 7), (64, 24, 3, 3), "pads = [1, 1, 1, 1]"),
+    ((1, 72, 8, 8), (24, 72, 3, 3), "pads = [1, 0, 0, 1], strides = [2, 1]"),
+    ((1, 16, 10, 10), (16, 8, 3, 3), "pads = [1, 1, 1, 1], group = 2"),
+    ((3, 16, 9, 9), (136, 16, 1, 1), "strides = [2, 2]"),
+]
+
+
+@pytest.mark.parametrize("tile", [name for name in thirds_product.TILES])
+@pytest.mark.parametrize(("image", "filters", "attributes"), THIRDS)
+def test_float32_is_multiplied_in_thirds(
+    image: tuple[int, ...], filters: tuple[int, ...], attributes: str, tile: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ingot.codegen.nvptx.thirds_product.TILES", {tile: thirds_product.TILES[tile]})
+    monkeypatch.setattr("ingot.codegen.nvptx.variants.VARIANTS", (thirds_product.VARIANT,))
+    assert tile in check(image, filters, attributes)
+
+
+def wild(case: str) -> tuple[Array, Array]:
+    """Operands that three products of TF32 alone would not multiply as float32 does."""
+    random = np.random.default_rng(7)
+    x, w = random.standard_normal((70, 40), np.float32), random.standard_normal((40, 24), np.float32)
+    match case:
+        case "infinities":
+            x[3, 7], x[66, 9], x[20, 1] = np.inf, -np.inf, np.nan
+        case "infinite weights":
+            w[3, 7], w[5, 20] = -np.inf, np.nan
+        case "tiny numbers":
+            x, w = x * np.float32(1e-30), w * np.float32(1e-6)
+        case "numbers below the smallest normal one":
+            x, w = x * np.float32(1e-39), w * np.float32(1e20)
+        case "rows of zeros among tiny numbers":
+            x[::2], x[1::2, 3] = 0, 1e-35
+        case "the largest numbers":
+            x, w = np.sign(x) * np.float32(3.4028234e38), w * np.float32(1e-3)
+    return x, w
+
+
+@pytest.mark.parametrize("tile", ["thirds64x64", "thirds64x64by2", "thirds128x64"])
+@pytest.mark.parametrize(
+    "case",
+    [
+        "infinities",
+        "infinite weights",
+        "tiny numbers",
+        "numbers below the smallest normal one",
+        "rows of zeros among tiny numbers",
+        "the largest numbers",
+    ],
+)
+def test_thirds_are_as_exact_as_float32_at_the_ends_of_the_range(
+    case: str, tile: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ingot.codegen.nvptx.thirds_product.TILES", {tile: thirds_product.TILES[tile]})
+    monkeypatch.setattr("ingot.codegen.nvptx.variants.VARIANTS", (thirds_product.VARIANT,))
+    x, w = wild(case)
+    text = f"{HEAD} g (float[70, 40] x, float[40, 24] w) => (y) {{ y = MatMul (x, w) }}"
+    provider = Emulated()
+    session = Session(ingot.parse_model(text), providers=(provider, "reference"), fallback=False)
+    (result,) = session.run(None, {"x": x, "w": w})
+    assert tile in provider.library.launched
+    with np.errstate(all="ignore"):
+        exact = x.astype(np.float64) @ w.astype(np.float64)
+        expected = exact.astype(np.float32)
+        sizes = np.abs(x).astype(np.float64) @ np.abs(w).astype(np.float64)
+    known = np.isfinite(expected)
+    np.testing.assert_array_equal(np.isnan(result), np.isnan(expected))
+    np.testing.assert_array_equal(result[~known], expected[~known])
+    error = np.abs(result[known] - exact[known])
+    assert (error <= 1e-6 * sizes[known] + 2.0**-149 * 40).all()

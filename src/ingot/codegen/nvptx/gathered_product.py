@@ -36,8 +36,10 @@ _MOST_ROWS = 128
 _PIECES = (LANES, LANES // 2)
 """Channels that are copied at once."""
 
-_REGISTERS, _MULTIPLYING = 72, 216
-"""Registers of the threads that gather, and of those that multiply, where there are two warpgroups of these."""
+_BESIDE_SUMS = 26
+"""Registers of a thread that multiplies beside its sums."""
+
+_ALL_REGISTERS = 1 << 16
 
 _UNDER_WAY = 3
 """Stages that a thread has asked for, at most, before it waits for the first of them."""
@@ -113,7 +115,21 @@ def _name(tile: WgmmaTile, lanes: int) -> str:
 
 
 def _threads(tile: WgmmaTile) -> int:
-    return WARPGROUP * (tile.warpgroups + 1)
+    return WARPGROUP * (tile.warpgroups + _gatherers(tile))
+
+
+def _gatherers(tile: WgmmaTile) -> int:
+    """Warpgroups that gather: one alone waits for its own instructions, but two may leave too few registers for sums."""
+    registers = _ALL_REGISTERS // (WARPGROUP * (tile.warpgroups + 2) * tile.resident)
+    sums = tile.rows * tile.columns // (WARPGROUP * tile.warpgroups)
+    return 2 if sums + _BESIDE_SUMS <= registers else 1
+
+
+def _registers(tile: WgmmaTile) -> tuple[int, int] | None:
+    """Registers of the threads that gather, and of those that multiply; None for as they are."""
+    if tile.split > 1 or tile.warpgroups == 1:
+        return None
+    return (64, 192) if _gatherers(tile) == 2 else (72, 216)
 
 
 def _right(product: Contraction) -> Walk | str:
@@ -127,10 +143,10 @@ def _right(product: Contraction) -> Walk | str:
 def _emit(b: Builder, frame: Frame, product: Contraction, tile: WgmmaTile, lanes: int) -> None:
     right = _right(product)
     assert not isinstance(right, str)
-    _Gathered(b, frame, product, tile, right, lanes).emit()
+    Gathered(b, frame, product, tile, right, lanes).emit()
 
 
-class _Gathered(WgmmaProduct):
+class Gathered(WgmmaProduct):
     """A block of a product whose left operand is gathered."""
 
     def __init__(
@@ -139,22 +155,24 @@ class _Gathered(WgmmaProduct):
         operand = left_of(product)
         super().__init__(b, frame, product, tile, (Walk(operand.load, (operand.k[-1],), along_k=True), right))
         self.own = b.sub(self.thread32, I32(WARPGROUP * tile.warpgroups))
-        self.pieces = Tiles(b, frame, operand, self.own, (tile.rows, LINE_ELEMENTS), WARPGROUP, lanes)
+        self.bytes = operand.load.dtype.numpy.itemsize
+        self.line = LINE // self.bytes
+        self.pieces = Tiles(b, frame, operand, self.own, (tile.rows, self.line), WARPGROUP * self._gatherers(), lanes)
         self.maps = (self.maps[1],)
         self.under_way = min(_UNDER_WAY, tile.stages - 2)
 
     def emit(self) -> None:
-        b, tile = self.b, self.tile
+        b, tile, registers = self.b, self.tile, _registers(self.tile)
         self._open()
         group = b.udiv(self.thread32, I32(WARPGROUP))
-        with b.if_else(b.icmp_signed("==", group, I32(tile.warpgroups))) as (gathers, multiplies):
+        with b.if_else(b.icmp_signed(">=", group, I32(tile.warpgroups))) as (gathers, multiplies):
             with gathers:
-                if tile.moves_registers:
-                    hopper.set_registers(b, _REGISTERS, more=False)
+                if registers is not None:
+                    hopper.set_registers(b, registers[0], more=False)
                 self._fill_stages()
             with multiplies:
-                if tile.moves_registers:
-                    hopper.set_registers(b, _MULTIPLYING, more=True)
+                if registers is not None:
+                    hopper.set_registers(b, registers[1], more=True)
                 self._multiply(group)
         if tile.split > 1:
             self._add_up()
@@ -172,7 +190,7 @@ class _Gathered(WgmmaProduct):
 
     def _arrivals(self) -> int:
         """All threads that gather, and the one that has the copy engine bring filters."""
-        return WARPGROUP + 1
+        return WARPGROUP * self._gatherers() + 1
 
     def _fill_stages(self) -> None:
         b, tile = self.b, self.tile
@@ -181,17 +199,13 @@ class _Gathered(WgmmaProduct):
         with self._placed() as (_, row, column):
             outside = {var: b.trunc(self.variables[var], I32) for var in self.product.batch}
             count = b.trunc(self.rows, I32)
-            self.pieces.open(outside, row, count, b.mul(self.begin, I32(LINE_ELEMENTS)))
+            self.pieces.open(outside, row, count, b.mul(self.begin, I32(self.line)))
             with self.loop(self.begin, self.end_of_split, I32(1)) as step:
                 now = b.load(stage, I32)
                 full = b.add(self.full, b.mul(now, I32(8)))
                 hopper.barrier_wait(b, b.add(self.empty, b.mul(now, I32(8))), b.load(phase, I32))
                 to = b.add(self.base, b.mul(now, I32(tile.stage_bytes)))
-                with b.if_then(b.icmp_signed("==", self.own, I32(0))):
-                    hopper.barrier_expect(b, full, tile.columns * LINE)
-                    k = b.mul(step, I32(LINE_ELEMENTS))
-                    filters = b.add(to, I32(tile.rows * LINE))
-                    self._copy(self.right, self.maps[-1], filters, column, k, tile.columns, full)
+                self._bring_right(full, b.add(to, I32(tile.rows * LINE)), column, step)
                 self.pieces.copy(partial(self._swizzled, to))
                 commit_copies(b)
                 with b.if_then(b.icmp_signed(">=", b.load(begun, I32), I32(self.under_way))):
@@ -205,12 +219,23 @@ class _Gathered(WgmmaProduct):
             with b.if_then(b.icmp_signed(">", rest, I32(number))):
                 self._hand_on(ready)
 
+    def _gatherers(self) -> int:
+        """The warpgroups that gather."""
+        return _gatherers(self.tile)
+
+    def _bring_right(self, full: ir.Value, to: ir.Value, column: ir.Value, step: ir.Value) -> None:
+        """Have the copy engine bring a tile of the right operand."""
+        b = self.b
+        with b.if_then(b.icmp_signed("==", self.own, I32(0))):
+            hopper.barrier_expect(b, full, self.tile.columns * LINE)
+            k = b.mul(step, I32(LINE_ELEMENTS))
+            self._copy(self.right, self.maps[-1], to, column, k, self.tile.columns, full)
+
     def _swizzled(self, tile: ir.Value, row: ir.Value, place: ir.Value) -> ir.Value:
         """The address of a piece in a tile."""
         b = self.b
-        piece = b.xor(b.lshr(place, I32(3)), b.and_(row, I32(7)))
-        within = b.or_(b.shl(piece, I32(4)), b.shl(b.and_(place, I32(7)), I32(1)))
-        return b.add(tile, b.add(b.mul(row, I32(LINE)), within))
+        byte = b.xor(b.mul(place, I32(self.bytes)), b.shl(b.and_(row, I32(7)), I32(4)))
+        return b.add(tile, b.add(b.mul(row, I32(LINE)), byte))
 
     def _hand_on(self, ready: ir.Value) -> None:
         """Tell those who multiply that this thread's pieces of a stage are there."""

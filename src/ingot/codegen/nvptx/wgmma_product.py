@@ -92,7 +92,7 @@ class WgmmaProduct(Eights):
                 hopper.prefetch_map(b, tensor_map)
             for stage in range(tile.stages):
                 hopper.barrier_init(b, b.add(self.full, I32(8 * stage)), self._arrivals())
-                hopper.barrier_init(b, b.add(self.empty, I32(8 * stage)), 1 if tile.alternates else tile.warpgroups)
+                hopper.barrier_init(b, b.add(self.empty, I32(8 * stage)), self._returns())
             for group in range(tile.warpgroups if tile.alternates else 0):
                 hopper.barrier_init(b, b.add(self.turns, I32(8 * group)), 1)
             hopper.barriers_are_there(b)
@@ -104,6 +104,10 @@ class WgmmaProduct(Eights):
     def _arrivals(self) -> int:
         """The arrivals that make a stage full."""
         return 1
+
+    def _returns(self) -> int:
+        """The arrivals that make a stage empty."""
+        return 1 if self.tile.alternates else self.tile.warpgroups
 
     @contextmanager
     def _placed(self, turn: ir.Value | None = None) -> Iterator[tuple[ir.Value, ir.Value, ir.Value]]:
