@@ -115,8 +115,11 @@ void emulated_multiply(thread *own, const int *words, float *sums, int is_bfloat
 
    `to` is a pointer, or a place in dynamic shared memory. */
 void emulated_copy(thread *own, int size, char *to, const char *from, int read) {
-    if (own->copies == MOST_COPIES) abort();
     if ((size_t)to < SHARED) to = shared[own->block] + (size_t)to;
+    if (own->copies == MOST_COPIES || (size_t)to % size || (read && (size_t)from % size)) {
+        is_wrong = 2;
+        return;
+    }
     pending[own->all][own->copies++] = (pending_copy){to, from, size, read, own->groups};
 }
 

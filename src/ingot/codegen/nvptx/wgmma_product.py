@@ -50,7 +50,7 @@ class WgmmaProduct(Eights):
         self.row_tiles, self.column_tiles, self.tiles, self.steps = (
             b.trunc(ir.Value(I64, f"%{name}"), I32) for name in PARAMETERS
         )
-        self.maps = ir.Value(PTR, f"%{LEFT}"), ir.Value(PTR, f"%{RIGHT}")
+        self.maps: tuple[ir.Value, ...] = (ir.Value(PTR, f"%{LEFT}"), ir.Value(PTR, f"%{RIGHT}"))
         self.thread32 = b.trunc(register(b, "tid.x"), I32)
         self.base = DynamicMemory(b)
         self.staging = b.add(self.base, I32(tile.stages * tile.stage_bytes))
@@ -60,7 +60,8 @@ class WgmmaProduct(Eights):
         self.rank: ir.Value = I32(0)
         block, blocks = (b.trunc(register(b, name), I32) for name in ("ctaid.x", "nctaid.x"))
         self.first, self.stride = b.udiv(block, I32(tile.split)), b.udiv(blocks, I32(tile.split))
-        self.begin, self.end_of_split = I32(0), self.steps
+        self.begin: ir.Value = I32(0)
+        self.end_of_split: ir.Value = self.steps
         if tile.split > 1:
             self.rank = hopper.cluster_rank(b)
             share = b.udiv(b.add(self.steps, I32(tile.split - 1)), I32(tile.split))
@@ -246,7 +247,7 @@ class WgmmaProduct(Eights):
         left = [hopper.descriptor(b, b.add(own, I32(PANEL * number)), panels[0]) for number in range(tile.parts)]
         right = hopper.descriptor(b, b.add(tiles, I32(tile.rows * LINE)), panels[1])
         steps = [2 if walk.along_k else 128 for walk in (self.left, self.right)]
-        values = [[b.load(cell, F32) for cell in part] for part in sums]
+        values: list[list[ir.Value]] = [[b.load(cell, F32) for cell in part] for part in sums]
         hopper.fence_products(b)
         for piece in range(LINE_ELEMENTS // _TERMS):
             for number, own_left in enumerate(left):
