@@ -6,7 +6,8 @@ A case is `network:batch:precision`, such as `resnet50:64:fp16`. Each is run eag
 `torch.compile(mode="max-autotune")`, which takes tens of seconds a network, so that the numbers are kept in
 benchmarks/results/gpu_peers.json, with the date and the versions that they are of; `--merge FILE...` adds those of
 other files to it. float32 is without TF32; of networks of convolutions the faster of both memory formats counts. Masks
-of ones are left out: PyTorch is quicker without them.
+of ones are left out, and attention is never the plain formula, which PyTorch falls back to where it captures a graph:
+it is quicker so.
 """
 # mypy: disable-error-code="import-not-found"
 
@@ -99,8 +100,10 @@ def measured(name: str, batch: int, precision: str, ways: Sequence[str]) -> Iter
 
 def _times(run: Callable[[Any, Sequence[Any]], Network], module: Any, hosts: Sequence[Any]) -> tuple[float, float]:
     import torch
+    from torch.nn.attention import SDPBackend, sdpa_kernel
 
-    with torch.no_grad():
+    fused = [SDPBackend.CUDNN_ATTENTION, SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION]
+    with torch.no_grad(), sdpa_kernel(fused, set_priority=True):
         inputs = [None if host is None else host.cuda() for host in hosts]
         network = run(module, inputs)
 

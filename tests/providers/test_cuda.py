@@ -255,6 +255,7 @@ def test_memory_is_given_back_and_stays_below_its_limit() -> None:
     del session
     gc.collect()
     assert provider.memory.used == 0
+    provider.memory.release_kept()
     assert not provider.library.allocated
 
 
@@ -723,6 +724,7 @@ def test_what_is_exported_lives_as_long_as_what_took_it() -> None:
     np.testing.assert_array_equal(taken.numpy(), normal(3, 4))
     del taken, capsule
     gc.collect()
+    provider.memory.release_kept()
     assert address not in provider.library.allocated
     assert "cuCtxSynchronize" in provider.library.calls
 
@@ -787,3 +789,57 @@ def test_what_nobody_compiles_is_left_to_the_reference() -> None:
     session = Session(ingot.parse_model(text), providers=(Emulated(), "cpu", "reference"), fallback=False)
     (result,) = session.run(None, {"x": np.zeros(2, np.float32)})
     assert result.tolist() == expected(text, {"x": np.zeros(2, np.float32)})[0].tolist()
+
+
+@emulated
+def test_large_arrays_go_through_pinned_memory_a_piece_at_a_time() -> None:
+    provider = Emulated()
+    memory, array = provider.memory, np.random.default_rng(0).integers(0, 255, (9 << 20) + 5, np.uint8)
+    own = DeviceArray.of(array, memory)
+    np.testing.assert_array_equal(own.numpy(), array)
+    assert provider.library.calls.count("cuMemcpyHtoDAsync_v2") == 5
+    assert "cuMemHostRegister_v2" not in provider.library.calls, "others may use the array meanwhile"
+    threads = [threading.Thread(target=DeviceArray.of, args=(array, memory)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    provider.library.calls.clear()
+    memory.upload_own(array, own.address)
+    np.testing.assert_array_equal(own.numpy(), array)
+    assert (
+        provider.library.calls.count("cuMemHostRegister_v2") == provider.library.calls.count("cuMemHostUnregister") == 1
+    )
+
+
+@emulated
+def test_memory_that_is_free_is_given_back_where_there_is_too_little() -> None:
+    provider = Emulated(most_bytes=1 << 20)
+    memory = provider.memory
+    memory.free(memory.allocate(600_000))
+    first = memory.allocate(900_000)
+    with pytest.raises(ProviderError, match="exceed the limit"):
+        memory.allocate(600_000)
+    memory.free(first)
+    other = Emulated().memory
+    other.free(other.allocate(1000))
+    library = other.driver._library
+    library.failures["cuMemAllocAsync"] = 2
+    with pytest.raises(DriverError, match="OUT_OF_MEMORY"):
+        other.allocate(2000)
+    assert not library.allocated
+    library.failures.clear()
+    other.free(other.allocate(2000))
+
+
+@emulated
+def test_a_gpu_that_is_lost_says_so_and_its_memory_is_forgotten() -> None:
+    provider = Emulated()
+    session = opened(graph("float[n] x", "y = Exp (x)"), provider)
+    session.run(None, {"x": normal(5)})
+    provider.library.failures.update(dict.fromkeys(("cuStreamSynchronize", "cuMemFreeAsync", "cuMemFreeHost"), 719))
+    with pytest.raises(DriverError, match="CUDA_ERROR_LAUNCH_FAILED") as error:
+        session.run(None, {"x": normal(5)})
+    assert error.value.hint == "the GPU is lost for this process: start it again"
+    del session
+    gc.collect()

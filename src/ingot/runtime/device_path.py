@@ -83,8 +83,8 @@ class DevicePath:
                     feed = np.ascontiguousarray(feed)
                 key.append((feed.shape, feed.dtype, False))
             else:
-                feed = feed if type(feed) is DeviceArray else self._device.adopted(feed)
-                if feed is None or feed.memory is not self._device:
+                feed = self._device.adopted(feed)
+                if feed is None:
                     return None
                 key.append((feed.shape, feed.dtype, True))
             inputs.append(feed)

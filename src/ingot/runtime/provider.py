@@ -74,6 +74,9 @@ class DeviceMemory(Protocol):
     def upload(self, array: Array, address: int) -> None:
         """Copy a contiguous array of the host to an address."""
 
+    def upload_own(self, array: Array, address: int) -> None:
+        """The same, of memory that nobody but the caller knows of, such as that of a file it has mapped."""
+
     def download(self, address: int, array: Array) -> None:
         """Begin to copy as many bytes as a contiguous array of the host has from an address to it.
 

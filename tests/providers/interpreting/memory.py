@@ -49,6 +49,8 @@ class OwnMemory:
         self.bytes_at(address, array.nbytes)[:] = array.tobytes()
         self.uploaded.append(array.nbytes)
 
+    upload_own = upload
+
     def download(self, address: int, array: Array) -> None:
         array.reshape(-1).view(np.uint8)[:] = np.frombuffer(self.bytes_at(address, array.nbytes), np.uint8)
         self.downloaded.append(array.nbytes)
