@@ -190,5 +190,5 @@ def _at(address: int, dtype: DType, shape: Sequence[int], memory: Device | None)
     if memory is not None:
         return DeviceArray(memory, address, tuple(shape), dtype.numpy, None)
     count = int(np.prod(tuple(shape), dtype=np.int64))
-    memory = (ctypes.c_char * (count * dtype.numpy.itemsize)).from_address(address)
-    return np.frombuffer(memoryview(memory).cast("B"), dtype.numpy, count).reshape(tuple(shape))
+    held = (ctypes.c_char * (count * dtype.numpy.itemsize)).from_address(address)
+    return np.frombuffer(memoryview(held).cast("B"), dtype.numpy, count).reshape(tuple(shape))

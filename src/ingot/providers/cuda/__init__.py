@@ -55,6 +55,9 @@ class Cuda:
         self._number, self._most_bytes, self._driver, self._stream = number, most_bytes, of, stream
         self._device: Device | None = None
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return Cuda, (self._number, self._most_bytes)
+
     @property
     def memory(self) -> Device:
         """The GPU, whose memory kernels read and write: one for all threads."""
