@@ -53,7 +53,7 @@ def title_of(operators: Counter[str], scopes: Sequence[str] = ()) -> str:
     if _count(operators, _ENCODERS):
         return "categories"
     if _count(operators, _IMPUTERS) or (operators["IsNaN"] and operators["Where"]):
-        return "missing values"
+        return "imputation"
     if set(operators) <= _SHAPES and operators["Shape"] + operators["Range"]:
         return "mask" if _LOGIC & set(operators) else "sizes"
     names = [name.removesuffix(" of two branches") for name, _ in operators.most_common(_MOST_NAMES)]
