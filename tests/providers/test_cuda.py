@@ -26,7 +26,7 @@ from ingot.dims import Dim
 from ingot.dtypes import Array, DType
 from ingot.errors import ProviderError
 from ingot.loops.ir import Buffer, Contraction, Index, Kernel, Load, Var
-from ingot.providers import DEFAULT, named
+from ingot.providers import DEFAULT, compiling_providers, named
 from ingot.providers.cuda import Cuda
 from ingot.providers.cuda.code import EmittedKernel, loaded_from
 from ingot.providers.cuda.device import Device
@@ -37,6 +37,9 @@ from ingot.runtime.dlpack import imported
 from ingot.runtime.provider import Replay
 from ingot.schedule.gpu import SPLIT_ELEMENTS
 from ingot.schedule.schedule import Scheduled
+from ingot.tools.inspect.bodies import traced
+from ingot.tools.inspect.explained import explained
+from ingot.tools.inspect.measured import measured
 from providers.emulated import HAS_COMPILER, Emulated, Library, as_text
 from providers.test_own_memory import BRANCH, LOOP
 from providers.test_third_provider import HEAD, MIXED
@@ -844,3 +847,28 @@ def test_a_gpu_that_is_lost_says_so_and_its_memory_is_forgotten() -> None:
     assert error.value.hint == "the GPU is lost for this process: start it again"
     del session
     gc.collect()
+
+
+@emulated
+def test_what_runs_on_the_gpu_is_explained_and_timed_by_events() -> None:
+    text = f"{HEAD} g (float[n, m] x) => (y, i) {{ k = Constant <value_ints = [2]> () t = Exp (x) y, i = TopK (t, k) }}"
+    session = Session(ingot.parse_model(text), providers=(Emulated(), "cpu", "reference"), fallback=False)
+    compiled = session.compiled
+    assert compiled is not None
+    trace = traced(compiled)
+    times = measured(session, trace, {"x": normal(3, 4)}, 0.01)
+    assert times.provider == "cuda"
+    assert times.limits is not None
+    assert [step.seconds for step in times.steps if step.kernel is not None] == [0.25e-3], "as the events say"
+    entry = explained(compiled, trace, {}, times, session)
+    assert entry.provider == "cuda"
+    assert {node.operator: node.provider for node in entry.nodes if node.provider} == {"Exp": "cuda", "TopK": "cpu"}
+    assert [copy.to for copy in entry.copies] == ["device", "host"]
+
+
+def test_commands_look_into_what_the_environment_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert compiling_providers() == DEFAULT
+    monkeypatch.setenv("INGOT_PROVIDERS", "cuda, cpu,reference")
+    assert compiling_providers() == ("cuda", "cpu", "reference")
+    monkeypatch.setenv("INGOT_PROVIDERS", "reference")
+    assert compiling_providers() == DEFAULT

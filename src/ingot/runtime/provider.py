@@ -112,6 +112,12 @@ class DeviceMemory(Protocol):
     def settle(self) -> None:
         """Wait until nobody reads or writes memory of the device: other libraries, too."""
 
+    def timed(self, begin: Callable[[], None]) -> float:
+        """The seconds that what `begin` begins takes on the device, once it is done."""
+
+    def limits(self) -> tuple[float, float]:
+        """Operations of float32, and bytes read or written, in a second: the latter measured."""
+
     def stored(self, address: int) -> bytes | None:
         """The code of the kernel at an address as plan files hold it; None for what only this process can have."""
 

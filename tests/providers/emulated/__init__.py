@@ -212,6 +212,12 @@ class Library:
         self._handle(out, self._capturing, "graph")
         self._capturing = None
 
+    def do_cuEventCreate(self, out: Any, _flags: int) -> None:
+        self._handle(out, "event")
+
+    def do_cuEventElapsedTime(self, out: Any, _first: int, _last: int) -> None:
+        out._obj.value = 0.25
+
     def do_cuGraphDestroy(self, graph: int) -> None:
         self.live.remove(("graph", graph))
 

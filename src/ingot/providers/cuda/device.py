@@ -42,6 +42,9 @@ the types of elements, how lines are swizzled, and how much is read into L2 at o
 
 _MAP_BYTES, _MAP_ALIGN = 128, 64
 
+_COPIED = 1 << 28
+"""Bytes that are copied to measure how fast memory is: more than L2 holds."""
+
 _KEPT, _MOST_KEPT = 1 << 26, 1 << 28
 """Bytes of blocks that are kept when they are freed, each and all: allocating takes longer than a small run."""
 
@@ -90,6 +93,7 @@ class Device:
         self._kept: dict[int, list[int]] = {}
         """Blocks that were freed, by their sizes, to be allocated again."""
         self._kept_bytes = 0
+        self._limits: tuple[float, float] | None = None
 
     # --- threads
 
@@ -317,7 +321,25 @@ class Device:
         )
         return encoded
 
-    def seconds(self, begin: Callable[[], None], rounds: int) -> float:
+    def timed(self, begin: Callable[[], object]) -> float:
+        seconds = self.seconds(begin, 1)
+        self.finish()
+        return seconds
+
+    def limits(self) -> tuple[float, float]:
+        """Operations as the clock and the multiprocessors have them, bytes as a large copy moves them."""
+        if self._limits is None:
+            size = min(_COPIED, self.total_bytes // 8)
+            to, source = self.allocate(size), self.allocate(size)
+            try:
+                seconds = self.seconds(lambda: self.copy([(to, source, size)]), 5)
+            finally:
+                self.free(to)
+                self.free(source)
+            self._limits = self.gpu.singles * self.multiprocessors, 2 * size / seconds
+        return self._limits
+
+    def seconds(self, begin: Callable[[], object], rounds: int) -> float:
         """The median time, on the device, of what `begin` launches."""
         stream, driver, times = self.stream, self.driver, []
         first, last = (driver.integer("cuEventCreate", 0, kind=c_void_p) for _ in range(2))
