@@ -34,6 +34,7 @@ from ingot.providers.cuda.driver import Driver, DriverError, open_driver
 from ingot.providers.cuda.launch import grid_of
 from ingot.runtime.device_array import DeviceArray
 from ingot.runtime.dlpack import imported
+from ingot.runtime.plan import Jump
 from ingot.runtime.provider import Replay
 from ingot.schedule.gpu import SPLIT_ELEMENTS
 from ingot.schedule.schedule import Scheduled
@@ -360,7 +361,7 @@ def test_a_capture_that_the_driver_refuses_is_no_error_of_the_run(function: str)
     session.run(None, feeds)
     device, begin = provider.memory, provider.memory.capture
 
-    def refused(launches: Callable[[], None], before: Replay | None = None) -> object:
+    def refused(launches: Callable[[], None], before: Replay | None = None, _: object = None) -> object:
         provider.library.failures[function] = 901
         captured = begin(launches, before)
         provider.library.failures.clear()
@@ -872,3 +873,62 @@ def test_commands_look_into_what_the_environment_names(monkeypatch: pytest.Monke
     assert compiling_providers() == ("cuda", "cpu", "reference")
     monkeypatch.setenv("INGOT_PROVIDERS", "reference")
     assert compiling_providers() == DEFAULT
+
+
+COUNTED = f"""{HEAD} g (float[n, 3] x) => (float[m] y) {{
+    five = Constant <value = int64 {{5}}> ()
+    yes = Constant <value = bool {{1}}> ()
+    zeros = Constant <value = float[3] {{0, 0, 0}}> ()
+    y = Loop (five, yes, zeros) <body = b (int64 i, bool c, float[3] s) => (bool c2, float[3] t) {{
+        c2 = Constant <value = bool {{1}}> ()
+        row = Gather (x, i) e = Exp (row) n = ReduceSum (e) u = Div (e, n) t = Add (s, u)
+    }}>
+}}"""
+
+
+@emulated
+def test_a_loop_that_only_sizes_decide_on_is_one_launch() -> None:
+    provider = Emulated()
+    session = opened(COUNTED, provider)
+    assert session.compiled is not None
+    assert any(isinstance(step, Jump) for step in session.compiled.plan.segments[0].steps)
+    for number in range(5):
+        feeds = {"x": normal(5, 3) + number}
+        provider.library.calls.clear()
+        on_device = DeviceArray.of(feeds["x"], provider.memory)
+        for own in (feeds, {"x": on_device}):
+            np.testing.assert_allclose(session.run(None, own)[0], expected(COUNTED, feeds)[0], 1e-5)
+    assert provider.library.calls.count("cuGraphLaunch") == 2
+    assert provider.library.calls.count("cuLaunchKernel") == 1, "a copy of what is on the device"
+
+
+@emulated
+def test_a_recurrent_network_is_one_launch() -> None:
+    text = f"""{HEAD} g (float[7, b, 4] x, float[1, 24, 4] w, float[1, 24, 6] r) => (y, h, c) {{
+        y, h, c = LSTM <hidden_size = 6> (x, w, r)
+    }}"""
+    provider = Emulated()
+    session = opened(text, provider)
+    feeds = {"x": normal(7, 2, 4), "w": normal(1, 24, 4), "r": normal(1, 24, 6)}
+    for _ in range(4):
+        provider.library.calls.clear()
+        for result, own in zip(session.run(None, feeds), expected(text, feeds), strict=True):
+            np.testing.assert_allclose(result, own, 1e-4, 1e-6)
+    assert provider.library.calls.count("cuGraphLaunch") == 1
+    assert not provider.library.calls.count("cuLaunchKernel")
+
+
+@emulated
+def test_loops_of_many_trips_are_not_captured() -> None:
+    device, launches = Emulated().memory, 0
+    function = device.copy_function
+
+    def begin() -> None:
+        nonlocal launches
+        for _ in range(20_000):
+            launches += 1
+            device.launch(function, (1, 0, 1), (1, 1), [0])
+
+    assert device.capture(begin) is None
+    assert launches == 1 + (1 << 14)
+    device.finish()

@@ -8,7 +8,7 @@ in `providers/__init__.py`, and nothing else changes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 if TYPE_CHECKING:
@@ -95,11 +95,13 @@ class DeviceMemory(Protocol):
         That state is shared memory.
         """
 
-    def capture(self, begin: Callable[[], None], before: Replay | None = None) -> Replay | None:
+    def capture(
+        self, begin: Callable[[], None], before: Replay | None = None, counters: Collection[int] = ()
+    ) -> Replay | None:
         """What begins, in one call, all kernels and copies that `begin` would begin alike; none begin now.
 
-        `before` is such a call that is not needed any more, and may become the new one. None where there is no such
-        thing.
+        `before` is such a call that is not needed any more, and may become the new one. `counters` are addresses of
+        shared int64 numbers: a kernel reads what is there when it is captured. None where there is no such thing.
         """
 
     def adopted(self, value: Any) -> DeviceArray | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from time import perf_counter
 from typing import Any, NoReturn
 
@@ -74,7 +74,7 @@ class OwnMemory:
     def finish(self) -> None:
         """Every kernel is done when it returns."""
 
-    def capture(self, begin: Callable[[], None], before: Replay | None = None) -> None:
+    def capture(self, begin: Callable[[], None], before: Replay | None = None, counters: Collection[int] = ()) -> None:
         """There is nothing that begins several kernels at once."""
 
     def timed(self, begin: Callable[[], object]) -> float:

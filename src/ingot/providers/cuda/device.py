@@ -5,13 +5,15 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from ctypes import c_float, c_size_t, c_uint32, c_uint64, c_void_p
+from ctypes import c_float, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 from functools import cached_property
 from statistics import median
 from typing import Any
 from weakref import WeakValueDictionary, finalize
+
+import numpy as np
 
 from ingot.codegen.executable_memory import Code
 from ingot.codegen.nvptx.gpu import Gpu
@@ -25,6 +27,7 @@ from ingot.providers.cuda.launcher import Launcher
 from ingot.providers.cuda.pinned import PinnedResults, rounded
 from ingot.providers.cuda.stored import restored
 from ingot.runtime.address import address_of
+from ingot.runtime.device import Block, block_of
 from ingot.runtime.device_array import DLPACK_CUDA, DeviceArray
 
 _NON_BLOCKING = 1
@@ -41,6 +44,12 @@ _SWIZZLE_128, _PROMOTE_128 = 3, 2
 the types of elements, how lines are swizzled, and how much is read into L2 at once."""
 
 _MAP_BYTES, _MAP_ALIGN = 128, 64
+
+_MOST_LAUNCHES = 1 << 14
+"""Launches of one graph."""
+
+_NUMBERS = 1 << 16
+"""Numbers that loops of a graph count with."""
 
 _COPIED = 1 << 28
 """Bytes that are copied to measure how fast memory is: more than L2 holds."""
@@ -253,6 +262,24 @@ class Device:
         """The kernel that copies."""
         return self.function(COPY, "copy")
 
+    @cached_property
+    def numbers(self) -> Block:
+        """The first int64 numbers, in order."""
+        return block_of(np.arange(_NUMBERS, dtype=np.int64), self)
+
+    def as_captured(self, addresses: list[int]) -> list[int]:
+        """What a kernel that is captured gets for these addresses: constants for counters."""
+        counters = self._own.counters
+        if counters.isdisjoint(addresses):
+            return addresses
+        return [self._number_at(address) if address in counters else address for address in addresses]
+
+    def _number_at(self, counter: int) -> int:
+        number = c_int64.from_address(counter).value
+        if not 0 <= number < _NUMBERS:
+            raise DriverError(f"a loop of more than {_NUMBERS:,} trips is not captured", 0)
+        return self.numbers.address + 8 * number
+
     def preload(self, image: bytes, name: str) -> None:
         """Begin to load a kernel of PTX, in the background; what fails there fails again where it is needed."""
         with self._lock:
@@ -290,6 +317,10 @@ class Device:
 
         `shared` are the bytes of its dynamic shared memory.
         """
+        if self._own.is_capturing:
+            self._own.launches += 1
+            if self._own.launches > _MOST_LAUNCHES:
+                raise DriverError(f"more than {_MOST_LAUNCHES:,} launches are not captured", 0)
         if shared > _PLAIN_SHARED and self._shared.get(function, 0) < shared:
             self.driver.call("cuFuncSetAttribute", function, _DYNAMIC_SHARED, shared)
             self._shared[function] = shared
@@ -376,20 +407,29 @@ class Device:
         """Whether what this thread launches is captured, and does not run."""
         return self._own.is_capturing
 
-    def capture(self, begin: Callable[[], None], before: Callable[[], None] | None = None) -> Graph | None:
+    def capture(
+        self,
+        begin: Callable[[], None],
+        before: Callable[[], None] | None = None,
+        counters: Collection[int] = (),
+    ) -> Graph | None:
         """What `begin` launches, as a graph, without running it; None where the driver refuses.
 
-        The graph `before` becomes the new one, where that has the same kernels.
+        The graph `before` becomes the new one, where that has the same kernels. In place of a counter a kernel gets a
+        constant: the number that the counter has now.
         """
+        if counters:
+            self.numbers  # noqa: B018 - copied now
         stream, graph = self.stream, c_void_p()
         self.copy_function  # noqa: B018 - loaded now: not all drivers do while they capture
         self.driver.call("cuStreamBeginCapture_v2", stream, _RELAXED)
-        self._own.is_capturing = True
+        self._own.is_capturing, self._own.launches = True, 0
+        self._own.counters = frozenset(counters)
         try:
             begin()
         except BaseException as error:
             self.fail(error)
-        self._own.is_capturing = False
+        self._own.is_capturing, self._own.counters = False, frozenset()
         try:
             self.driver.call("cuStreamEndCapture", stream, ctypes.byref(graph))
         except DriverError as error:  # what failed before has made the capture invalid
@@ -412,6 +452,9 @@ class _ThreadState(threading.local):
     stream: _Stream | None = None
     failure: BaseException | None = None
     is_capturing = False
+    launches = 0
+    """How many were captured."""
+    counters: frozenset[int] = frozenset()
 
 
 class _Stream:
