@@ -426,6 +426,22 @@ def test_a_run_that_fails_says_why(complaining_page: Any) -> None:
     assert "inner dimensions" in page.inner_text("#panel .state")
 
 
+def test_inputs_outlive_an_edit_and_its_undo(open_page: Open) -> None:
+    page = open_page(parsed("a = Tanh (x) y = Exp (a)", inputs="float[n, 8] x, float[8] unused"))
+    drop(page, "x.npy", npy(np.full((3, 8), 0.5, np.float32)))
+    page.wait_for_selector("#panel .input:has-text('x.npy: float32[3, 8]')")
+    page.keyboard.press("m")
+    page.select_option("#panel [data-field='pass']", index=0)
+    page.click("#panel button:text-is('Apply')")
+    page.wait_for_selector("#panel button:text-is('↶ Undo 1')")
+    page.wait_for_selector("#panel .input:has-text('x.npy: float32[3, 8]')")
+    page.click("#panel button:text-is('↶ Undo 1')")
+    page.wait_for_selector("#panel button:text-is('↷ Redo 1')")
+    page.wait_for_selector("#panel .input:has-text('x.npy: float32[3, 8]')")
+    run(page)
+    assert "0.5 … 0.5" in page.evaluate("[...ingot.scene.ranges.values()]")
+
+
 def test_an_edited_model_is_run_as_it_is_now(open_page: Open) -> None:
     page = open_page(parsed("a = Abs (x) y = Neg (a)"))
     run(page)

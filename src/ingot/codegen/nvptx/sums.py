@@ -19,7 +19,7 @@ from ingot.codegen.nvptx.variant import Function, Sized, Step
 from ingot.dims import Dim
 from ingot.dtypes import DType
 from ingot.loops.ir import Contraction, Index, Load, Var, extent
-from ingot.schedule.gpu import SPLIT_ELEMENTS
+from ingot.schedule.gpu import SPLIT_ELEMENTS, line_of
 
 FINISH = "finish"
 """The function that adds partial sums."""
@@ -172,10 +172,10 @@ class Block(Sums):
 
 
 def packed_load(product: Contraction) -> Load:
-    """The load of a constant right operand, which lies as [batch, k, n]."""
-    terms: list[tuple[Var, Dim]] = []
-    step: Dim = 1
-    for var in reversed((*product.batch, *product.k, *product.n)):
+    """The load of a constant right operand, which lies as [batch, k, n], rows of `n` apart by `line_of`."""
+    terms: list[tuple[Var, Dim]] = [(var, 1) for var in product.n]
+    step = line_of(extent(product.n), product.rhs.dtype)
+    for var in reversed((*product.batch, *product.k)):
         terms.append((var, step))
         step = step * var.extent
     return Load(product.rhs.dtype, product.rhs.buffer, Index(tuple(reversed(terms))))

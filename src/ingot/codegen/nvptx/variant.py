@@ -67,3 +67,5 @@ class Variant:
     functions: Callable[[Contraction, Target], Mapping[str, Function]]
     plans: Callable[[Sized], Iterable[Plan]]
     """The plans for the sizes of a run: none where these do not suit; there are always some of another variant."""
+    reads_codes: bool = False
+    """Whether it takes products with weights in codes of few bits; others are asked for no such product."""

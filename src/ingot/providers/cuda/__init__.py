@@ -37,6 +37,7 @@ class Cuda:
     threads = 1
     lacks = (Descent, Order, Suppression)
     narrows_values = True
+    fills_channels = True
 
     def __init__(
         self,

@@ -28,11 +28,12 @@ from ingot.dataclass import dataclass
 from ingot.dims import Dim, evaluate, symbol, symbols
 from ingot.dims.expr import terms_of
 from ingot.dims.substitution import value_of
-from ingot.dtypes import Array
+from ingot.dtypes import Array, DType
 from ingot.fuse.contraction import Packed
 from ingot.loops.digest import digest
 from ingot.loops.ir import Buffer, Contraction, Kernel
 from ingot.loops.parametrise import parametrise
+from ingot.prim.coded import Coded
 from ingot.prim.tensor import Constant
 from ingot.providers.cuda.device import Device
 from ingot.providers.cuda.launch import grid_of
@@ -40,6 +41,8 @@ from ingot.providers.cuda.launcher import Launcher, Launches, SizesOf, sizes_for
 from ingot.providers.cuda.stored import StoredKernel
 from ingot.runtime.processors import processors
 from ingot.runtime.rows import buffers_in
+from ingot.schedule.code_tiles import tiled_codes
+from ingot.schedule.gpu import line_of
 from ingot.schedule.schedule import Scheduled
 from ingot.schedule.target import Target
 
@@ -190,7 +193,22 @@ def constant_memory(scheduled: Scheduled) -> dict[Buffer, Array]:
     memory: dict[Buffer, Array] = {}
     for buffer, constant in scheduled.constants.items():
         if buffer in read:
+            if isinstance(constant, Coded):
+                memory[buffer] = tiled_codes(constant)
+                continue
             assert isinstance(constant, Packed | Constant)
-            array = np.ascontiguousarray(constant.array)
+            array = _in_lines(constant.array) if isinstance(constant, Packed) else np.ascontiguousarray(constant.array)
             memory[buffer] = array.view(np.uint8) if array.dtype == np.bool_ else array
     return memory
+
+
+def _in_lines(array: Array) -> Array:
+    """The weights of a product with zeros behind each row, so that all begin at multiples of 16 bytes."""
+    *rows, columns = array.shape
+    line = line_of(columns, DType.of(array.dtype))
+    assert isinstance(line, int)
+    if line == columns:
+        return np.ascontiguousarray(array)
+    padded = np.zeros((*rows, line), array.dtype)
+    padded[..., :columns] = array
+    return padded
