@@ -62,6 +62,12 @@ class DeviceMemory(Protocol):
     as its segments list. Where there is no memory left, `allocate` raises ProviderError.
     """
 
+    def begin_run(self) -> None:
+        """Prepare this thread for a run, which ends with `end_run`: until then nobody else uses the device in it."""
+
+    def end_run(self) -> None:
+        """End a run."""
+
     def allocate(self, size: int, shared: bool = False) -> int:
         """The address of so many bytes, at a multiple of 64. The host reads and writes shared ones in place, too.
 
