@@ -295,7 +295,7 @@ def _kernels(_: argparse.Namespace) -> tuple[str, int]:
     return "\n".join(lines), wrong
 
 
-def _models(_: argparse.Namespace) -> tuple[str, int]:
+def _models(options: argparse.Namespace) -> tuple[str, int]:
     """What `benchmarks.gpu_models` has measured, and what it measures now of what it has not."""
     failed = 0
     measured = {(own["network"], own["batch"], own["precision"]) for own in gpu_models.kept()}
@@ -306,7 +306,8 @@ def _models(_: argparse.Namespace) -> tuple[str, int]:
         if (name, batch, kind) not in measured
     ]
     if missing:
-        failed = gpu_models.main(missing)
+        command = [sys.executable, "-m", "benchmarks.gpu_models", "--seconds", str(options.seconds), *missing]
+        failed = subprocess.run(command, cwd=ROOT, check=False).returncode
     return "\n".join(gpu_models.table(gpu_models.kept(), gpu_peers.kept())), failed
 
 

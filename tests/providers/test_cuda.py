@@ -846,6 +846,7 @@ def test_a_gpu_that_is_lost_says_so_and_its_memory_is_forgotten() -> None:
     with pytest.raises(DriverError, match="CUDA_ERROR_LAUNCH_FAILED") as error:
         session.run(None, {"x": normal(5)})
     assert error.value.hint == "the GPU is lost for this process: start it again"
+    assert error.value.is_lost
     del session
     gc.collect()
 
