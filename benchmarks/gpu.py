@@ -46,6 +46,7 @@ def main() -> int:
     parser.add_argument("sections", nargs="*", default=list(SECTIONS), choices=[*SECTIONS, []])
     parser.add_argument("--processes", type=int, default=max(1, (os.cpu_count() or 1) - 2))
     parser.add_argument("--seconds", type=float, default=100, help="of each section that many processes share")
+    parser.add_argument("--model-seconds", type=float, default=300, help="after which no other network is measured")
     parser.add_argument("--graphs", type=int, default=5_000, help="random graphs, at most")
     parser.add_argument("--share", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -306,7 +307,7 @@ def _models(options: argparse.Namespace) -> tuple[str, int]:
         if (name, batch, kind) not in measured
     ]
     if missing:
-        command = [sys.executable, "-m", "benchmarks.gpu_models", "--seconds", str(options.seconds), *missing]
+        command = [sys.executable, "-m", "benchmarks.gpu_models", "--seconds", str(options.model_seconds), *missing]
         failed = subprocess.run(command, cwd=ROOT, check=False).returncode
     return "\n".join(gpu_models.table(gpu_models.kept(), gpu_peers.kept())), failed
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import ingot
-from ingot import InputError, Session
+from ingot import Cancel, InputError, Interrupted, Session
 from ingot.codegen.nvptx.gpu import Gpu
 from ingot.codegen.nvptx.kernel import Shape
 from ingot.codegen.nvptx.target import gpu_target
@@ -933,3 +933,31 @@ def test_loops_of_many_trips_are_not_captured() -> None:
     assert device.capture(begin) is None
     assert launches == 1 + (1 << 14)
     device.finish()
+
+
+@emulated
+def test_a_run_is_cancelled_and_its_deadline_is_kept() -> None:
+    session = opened(graph("float[n] x", "y = Exp (x)"))
+    feeds, cancel = {"x": normal(9)}, Cancel()
+    for _ in range(3):
+        session.run(None, feeds, deadline=60)
+    cancel.cancel()
+    with pytest.raises(Interrupted):
+        session.run(None, feeds, cancel=cancel)
+    with pytest.raises(Interrupted):
+        session.run(None, feeds, deadline=0)
+    np.testing.assert_allclose(session.run(None, feeds)[0], np.exp(normal(9)), 1e-5)
+
+
+@emulated
+def test_out_of_memory_ends_the_run_and_not_the_session() -> None:
+    provider = Emulated()
+    session = opened(graph("float[n, m] x", "t = Softmax (x) u = Transpose (t) y = Softmax (u)"), provider)
+    for _ in range(3):
+        session.run(None, {"x": normal(4, 5)})
+    for _ in range(3):
+        provider.library.failures["cuMemAllocAsync"] = 2
+        with pytest.raises(DriverError, match="OUT_OF_MEMORY"):
+            session.run(None, {"x": normal(400, 500)})
+        provider.library.failures.clear()
+        np.testing.assert_allclose(session.run(None, {"x": normal(4, 5)})[0], _softmax(_softmax(normal(4, 5)).T), 1e-4)
