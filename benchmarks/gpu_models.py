@@ -215,7 +215,7 @@ def _median(run: Callable[[], Any]) -> float:
         begin = time.perf_counter()
         run()
         times.append(time.perf_counter() - begin)
-    return round(median(times) * 1e6, 1)
+    return round(float(median(times)) * 1e6, 1)
 
 
 def kernels_us(session: Session, device: Any) -> float:
@@ -230,7 +230,7 @@ def kernels_us(session: Session, device: Any) -> float:
         for replay in replays:
             replay()
 
-    return round(device.seconds(launch, _ROUNDS) * 1e6, 1)
+    return round(float(device.seconds(launch, _ROUNDS)) * 1e6, 1)
 
 
 def _calls(session: Session) -> int:

@@ -120,7 +120,7 @@ class DeviceMemory(Protocol):
     def settle(self) -> None:
         """Wait until nobody reads or writes memory of the device: other libraries, too."""
 
-    def timed(self, begin: Callable[[], None]) -> float:
+    def timed(self, begin: Callable[[], object]) -> float:
         """The seconds that what `begin` begins takes on the device, once it is done."""
 
     def limits(self) -> tuple[float, float]:
