@@ -10,6 +10,7 @@ import pytest
 from ingot import InputError
 from ingot.dtypes import Array
 from ingot.runtime.interrupt import Interrupted
+from ingot.view.arrays import described, extent
 from ingot.view.differences import Difference, difference
 from ingot.view.flowed import flowed, one_tile, scores
 from ingot.view.inputs import Change, changed
@@ -133,6 +134,20 @@ def test_a_difference_is_relative_to_the_largest_element() -> None:
     assert difference(one, np.array([1.0, np.nan], np.float32)).relative == float("inf")
     assert difference(np.array([np.nan]), np.array([np.nan])).relative == 0
     assert difference(one, np.zeros((3,), np.float32)).largest == float("inf")
+
+
+def test_no_element_of_a_large_array_is_left_out() -> None:
+    array = np.zeros((3001, 3001), np.float16)  # of more elements than a histogram is made of
+    array[1::2] = 2.0
+    array[7, 4], array[7, 5], array[9, 6] = 9.0, np.nan, np.inf
+    assert extent(array) == (0.0, 9.0, 2)
+    facts = dict(described(array)["facts"])
+    assert (facts["maximum"], facts["NaN"], facts["infinities"]) == ("9", "1", "1")
+    assert (facts["mean"], facts["deviation"], facts["zeros"]) == ("0.99967", "1", "50 %")
+    other = array.copy()
+    other[7, 4] = 0.0
+    assert difference(array, other) == Difference(9.0, 1.0)
+    assert difference(array, array) == Difference(0.0, 0.0)
 
 
 def test_scores_have_labels_where_there_is_one_for_each() -> None:
