@@ -15,7 +15,7 @@ from ingot.view.differences import Difference, difference
 from ingot.view.flowed import flowed, one_tile, scores
 from ingot.view.inputs import Change, changed
 from ingot.view.labels import labels_of, read_labels
-from ingot.view.runs import Runs
+from ingot.view.runs import Range, Runs
 from view.samples import parsed
 
 BODY = "a = Neg (x) b = Abs (a) c = Neg (b) d = Sqrt (c) y = Exp (d)"
@@ -62,6 +62,13 @@ def test_values_that_are_not_held_are_computed_again(monkeypatch: pytest.MonkeyP
     outcome = runs.run(0, {})
     assert not outcome.arrays
     assert runs.array(outcome.number, "b").size == 8
+
+
+def test_what_was_drawn_at_random_is_drawn_again_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ingot.view.runs._MOST_BYTES", 0)
+    runs = Runs(parsed("y = RandomNormalLike (x)"))
+    outcome = runs.run(7, {})
+    assert outcome.ranges["y"] == Range(*extent(runs.array(outcome.number, "y")))
 
 
 def test_before_a_run_there_are_no_values() -> None:
