@@ -6,7 +6,9 @@ import ctypes
 import gc
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -14,16 +16,32 @@ import numpy as np
 import pytest
 
 import ingot
-from ingot import InputError, Session
+from ingot import Cancel, InputError, Interrupted, Session
+from ingot.codegen.nvptx.gpu import Gpu
 from ingot.codegen.nvptx.kernel import Shape
-from ingot.dtypes import Array
+from ingot.codegen.nvptx.target import gpu_target
+from ingot.codegen.nvptx.variant import Plan, Sized
+from ingot.codegen.nvptx.variants import cheapest
+from ingot.dims import Dim
+from ingot.dtypes import Array, DType
 from ingot.errors import ProviderError
-from ingot.providers import DEFAULT, named
+from ingot.loops.ir import Buffer, Contraction, Index, Kernel, Load, Var
+from ingot.providers import DEFAULT, compiling_providers, named
 from ingot.providers.cuda import Cuda
+from ingot.providers.cuda.code import EmittedKernel, loaded_from
 from ingot.providers.cuda.device import Device
 from ingot.providers.cuda.driver import Driver, DriverError, open_driver
-from ingot.providers.cuda.launch import grid_of, product_grid
-from providers.emulated import HAS_COMPILER, Emulated, Library
+from ingot.providers.cuda.launch import grid_of
+from ingot.runtime.device_array import DeviceArray
+from ingot.runtime.dlpack import imported
+from ingot.runtime.plan import Jump
+from ingot.runtime.provider import Replay
+from ingot.schedule.gpu import SPLIT_ELEMENTS
+from ingot.schedule.schedule import Scheduled
+from ingot.tools.inspect.bodies import traced
+from ingot.tools.inspect.explained import explained
+from ingot.tools.inspect.measured import measured
+from providers.emulated import HAS_COMPILER, Emulated, Library, as_text
 from providers.test_own_memory import BRANCH, LOOP
 from providers.test_third_provider import HEAD, MIXED
 
@@ -183,9 +201,9 @@ def test_weights_of_few_bits_are_multiplied(bits: int) -> None:
 
 
 @emulated
-def test_a_product_of_few_rows_is_divided_along_what_is_summed() -> None:
+def test_a_product_of_few_sums_is_divided_along_what_is_summed() -> None:
     provider = Emulated()
-    feeds = {"x": normal(2, 1000), "w": normal(1000, 3)}
+    feeds = {"x": normal(20, 1000), "w": normal(1000, 3)}
     check(graph("float[m, k] x, float[k, n] w", "t = MatMul (x, w) y = Relu (t)"), feeds, provider, rtol=1e-3)
     assert "finish" in provider.library.launched
 
@@ -241,6 +259,7 @@ def test_memory_is_given_back_and_stays_below_its_limit() -> None:
     del session
     gc.collect()
     assert provider.memory.used == 0
+    provider.memory.release_kept()
     assert not provider.library.allocated
 
 
@@ -342,9 +361,9 @@ def test_a_capture_that_the_driver_refuses_is_no_error_of_the_run(function: str)
     session.run(None, feeds)
     device, begin = provider.memory, provider.memory.capture
 
-    def refused(launches: Callable[[], None]) -> object:
+    def refused(launches: Callable[[], None], before: Replay | None = None, _: object = None) -> object:
         provider.library.failures[function] = 901
-        captured = begin(launches)
+        captured = begin(launches, before)
         provider.library.failures.clear()
         return captured
 
@@ -481,9 +500,480 @@ def test_groups_follow_from_rows_and_their_length(rows: int, length: int, grid: 
     assert grid_of(Shape.GROUPS, [rows, length], 1000) == grid
 
 
+def plan_of(batch: int, rows: int, columns: int, depth: int, dtype: DType = DType.FLOAT32) -> Plan:
+    """The plan of a product of matrices on an H200."""
+    axes = [Var(name, size) for name, size in zip("bmnk", (batch, rows, columns, depth), strict=True)]
+    operands = []
+    for name, (outer, inner) in {"x": (axes[1], axes[3]), "w": (axes[3], axes[2])}.items():
+        terms = ((axes[0], outer.extent * inner.extent), (outer, inner.extent), (inner, 1))
+        buffer = Buffer(name, dtype, batch * outer.extent * inner.extent)
+        operands.append(Load(dtype, buffer, Index(terms)))
+    b, m, n, k = ((axis,) for axis in axes)
+    left, right = operands
+    product = Contraction(DType.FLOAT32, b, m, n, k, left, right, ())
+    return cheapest(Sized(product, (left.buffer, right.buffer), size_of, H200), gpu_target(*H200.capability))
+
+
+def size_of(dim: Dim) -> int:
+    assert isinstance(dim, int)
+    return dim
+
+
+H200 = Gpu((9, 0), 132, 1.98e9, 4.8e12, 232_448)
+
+
 def test_tiles_of_products_follow_from_their_sizes() -> None:
-    assert product_grid([1, 0, 5, 5], 132) is None
-    assert product_grid([1, 4096, 4096, 4096], 132) == ("large", (1024, 1, 1), 1)
-    name, (_, splits, _), same = product_grid([1, 1, 4096, 4096], 132) or ("", (0, 0, 0), 0)
-    assert name == "small"
-    assert splits == same > 1
+    assert not plan_of(1, 0, 5, 5).steps
+    (step,) = plan_of(1, 4096, 4096, 4096).steps
+    assert (step.function, step.grid) == ("thirds128x128", (132, 1, 1))
+    few, finish = plan_of(1, 16, 4096, 4096).steps
+    assert few.grid[1] > 1
+    assert (finish.function, finish.scalars) == ("finish", (few.grid[1],))
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "depth", "name"),
+    [
+        (128, 768, 768, "wgmma64x64"),
+        (128, 768, 3072, "wgmma64x64by4"),
+        (49, 512, 4608, "wgmma64x64by8"),
+        (4096, 3072, 768, "wgmma128x128turns"),
+        (12544, 256, 2304, "wgmma192x128"),
+        (4096, 4096, 4096, "wgmma128x256"),
+    ],
+)
+def test_tiles_of_halves_are_those_that_were_the_fastest(rows: int, columns: int, depth: int, name: str) -> None:
+    (step,) = plan_of(1, rows, columns, depth, DType.FLOAT16).steps
+    assert step.function == name
+
+
+def test_no_more_partial_sums_than_there_is_memory_for() -> None:
+    for step in plan_of(1, 600, 600, 1 << 16).steps:
+        assert step.grid[1] * 600 * 600 <= SPLIT_ELEMENTS
+
+
+@emulated
+def test_functions_are_compiled_when_sizes_need_them_first() -> None:
+    compiled: list[str] = []
+
+    class Recorder(Emulated):
+        def emit(self, scheduled: Scheduled, _: bool, /) -> Mapping[Kernel, EmittedKernel]:
+            emitted = super().emit(scheduled, _)
+            compiled.extend(name for kernel in emitted.values() for name in kernel.begun)
+            return emitted
+
+    provider = Recorder()
+    text = graph("float[m, 64] x, float[64, 80] w", "y = MatMul (x, w)")
+    session = Session(ingot.parse_model(text), providers=(provider, "reference"), fallback=False)
+    w = normal(64, 80)
+    for rows in (1, 1, 700):
+        loaded = provider.library.calls.count("cuModuleLoadDataEx")
+        x = normal(rows, 64)
+        np.testing.assert_allclose(session.run(None, {"x": x, "w": w})[0], x @ w, 1e-4, 1e-4)
+    assert compiled
+    assert all(name.startswith(("singles", "finish", "rows")) for name in compiled)
+    assert provider.library.calls.count("cuModuleLoadDataEx") == loaded + 1
+    loaded += 1
+    session.run(None, {"x": normal(720, 64), "w": w})
+    assert provider.library.calls.count("cuModuleLoadDataEx") == loaded, "another size, and nothing to compile"
+
+
+class Kept(Emulated):
+    """An emulated GPU whose plans are kept in files."""
+
+    fingerprint = "emulated"
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("INGOT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("ingot.providers.cuda.code.loaded_from", partial(loaded_from, compiled=as_text))
+    return tmp_path
+
+
+def kept(path: Path, text: str, *runs: dict[str, Array]) -> None:
+    """Open a model in a file, run it, and wait until its plan is kept."""
+    path.write_bytes(ingot.encode(ingot.parse_model(text)))
+    session = Session(path, providers=(Kept(), "reference"), fallback=False)
+    for feeds in runs:
+        session.run(None, feeds)
+    for thread in threading.enumerate():
+        if thread.name == "ingot-keep":
+            thread.join()
+
+
+PRODUCT = f"""{HEAD} g (float[n, 6] x) => (float[n, 5] y) <float[6, 5] w = {{{", ".join(map(str, range(30)))}}}> {{
+    t = MatMul (x, w) y = Relu (t)
+}}"""
+
+
+@emulated
+def test_a_plan_file_has_the_kernels_and_the_constants_of_a_gpu(cache: Path) -> None:
+    kept(cache / "model.onnx", PRODUCT, {"x": normal(3, 6)})
+    provider = Kept()
+    session = Session(cache / "model.onnx", providers=(provider, "reference"), fallback=False)
+    assert session._artifacts is None, "it was not compiled"
+    for rows in (3, 3, 3, 4, 200, 3):  # other sizes need other launches, and the compiler
+        feeds = {"x": normal(rows, 6)}
+        np.testing.assert_allclose(session.run(None, feeds)[0], expected(PRODUCT, feeds)[0], 1e-4)
+    del session
+    gc.collect()
+    assert provider.memory.used == 0
+
+
+@emulated
+def test_loops_and_branches_are_kept_in_plan_files(cache: Path) -> None:
+    feeds = [{"x": np.array([0.5, 1], np.float32), "trips": np.array(3)}, {"x": normal(2), "c": np.array(True)}]
+    for number, (text, own) in enumerate(zip((LOOP, BRANCH), feeds, strict=True)):
+        path = cache / f"{number}.onnx"
+        kept(path, text, own)
+        session = Session(path, providers=(Kept(), "reference"), fallback=False)
+        assert session._artifacts is None
+        for result, wanted in zip(session.run(None, own), expected(text, own), strict=True):
+            np.testing.assert_allclose(result, wanted, 1e-5)
+
+
+def opened(text: str, provider: Emulated | None = None) -> Session:
+    return Session(ingot.parse_model(text), providers=(provider or Emulated(), "reference"), fallback=False)
+
+
+class Foreign:
+    """A tensor of another library on the emulated GPU, which speaks DLPack or the interface of CUDA's arrays."""
+
+    def __init__(self, array: Array, provider: Emulated, number: int = 0) -> None:
+        self.own, self.number = DeviceArray.of(array, provider.memory), number
+        self.streams: list[int | None] = []
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 2, self.number
+
+    def __dlpack__(self, **options: Any) -> object:
+        self.streams.append(options.get("stream"))
+        return self.own.__dlpack__(**options)
+
+
+@emulated
+@pytest.mark.parametrize("rows", [3, 40_000])
+def test_a_run_that_ran_before_is_one_launch(rows: int) -> None:
+    provider = Emulated()
+    session = opened(graph("float[n, m] x, float[m] w", "t = Mul (x, w) y = Softmax (t)"), provider)
+    calls = provider.library.calls
+    for number in range(4):
+        feeds = {"x": normal(rows, 9) + number, "w": normal(9)}
+        calls.clear()
+        np.testing.assert_allclose(session.run(None, feeds)[0], _softmax(feeds["x"] * feeds["w"]), 1e-4)
+    assert calls.count("cuGraphLaunch") == 1
+    assert not calls.count("cuLaunchKernel")
+    assert calls.count("cuStreamSynchronize") == 1
+    assert calls.count("cuMemcpyDtoHAsync_v2") == (rows > 10_000), "a large result is written where it is returned"
+
+
+def _softmax(x: Array) -> Array:
+    e = np.exp(x - x.max(-1, keepdims=True))
+    result: Array = e / e.sum(-1, keepdims=True)
+    return result
+
+
+@emulated
+def test_a_graph_is_updated_where_memory_has_moved() -> None:
+    provider = Emulated()
+    session = opened(graph("float[n, m] x", "t = Softmax (x) u = Transpose (t) y = Softmax (u)"), provider)
+    small, large = {"x": normal(4, 5)}, {"x": normal(400, 50)}
+    for feeds in (small, small, large, large):
+        session.run(None, feeds)
+    provider.library.calls.clear()
+    result = session.run(None, small)[0]
+    np.testing.assert_allclose(result, _softmax(_softmax(small["x"]).T), 1e-4)
+    assert provider.library.calls.count("cuGraphExecUpdate_v2") == 1
+    assert not provider.library.calls.count("cuGraphInstantiateWithFlags")
+
+
+@emulated
+def test_tensors_on_the_device_are_read_and_returned_there() -> None:
+    provider = Emulated()
+    session = opened(graph("float[n] x, float[n] w", "y = Mul (x, w)"), provider)
+    x, w, calls = normal(9), normal(9) + 1, provider.library.calls
+    session.run(None, {"x": x, "w": w})
+    for number in range(5):
+        foreign = Foreign(x + number, provider)
+        calls.clear()
+        (result,) = session.run(None, {"x": foreign, "w": w}, placement="device")
+        assert isinstance(result, DeviceArray)
+        assert foreign.streams == [provider.memory.stream], "what others do with it is waited for"
+        assert not {"cuMemcpyDtoHAsync_v2", "cuMemcpyHtoDAsync_v2"}.intersection(calls)
+        np.testing.assert_allclose(result.numpy(), (x + number) * w, 1e-6)
+        (again,) = session.run(None, {"x": result, "w": np.ones_like(w)})
+        np.testing.assert_allclose(again, result.numpy(), 1e-6)
+
+
+@emulated
+def test_a_tensor_at_the_same_address_is_not_copied() -> None:
+    provider = Emulated()
+    session = opened(graph("float[n] x", "y = Exp (x)"), provider)
+    own = DeviceArray.of(normal(9), provider.memory)
+    for _ in range(3):
+        session.run(None, {"x": normal(9)})
+        np.testing.assert_allclose(session.run(None, {"x": own})[0], np.exp(normal(9)), 1e-5)
+    copies: list[Any] = []
+    provider.memory.copy = copies.append  # type: ignore[method-assign, assignment]
+    session.run(None, {"x": own})
+    assert not copies
+
+
+@emulated
+def test_tensors_on_the_device_run_in_any_session() -> None:
+    provider = Emulated()
+    x = DeviceArray.of(normal(4), provider.memory)
+    for text in (MIXED, graph("float[n] x", "y = Identity (x)"), graph("float[n] x", "y = Exp (x)")):
+        own = DeviceArray.of(normal(2, 4), provider.memory) if text is MIXED else x
+        session = opened(text, provider)
+        for _ in range(3):
+            result = session.run(None, {"x": own}, placement="device")[0]
+            np.testing.assert_allclose(result.numpy(), expected(text, {"x": own.numpy()})[0], 1e-4)
+
+
+@emulated
+def test_what_is_exported_lives_as_long_as_what_took_it() -> None:
+    provider = Emulated()
+    array = DeviceArray.of(normal(3, 4), provider.memory)
+    assert array.__cuda_array_interface__["data"] == (array.address, False)
+    capsule, address = array.__dlpack__(stream=None), array.address
+    del array
+    gc.collect()
+    assert address in provider.library.allocated
+    taken = imported(Capsule(capsule), provider.memory, 0)
+    np.testing.assert_array_equal(taken.numpy(), normal(3, 4))
+    del taken, capsule
+    gc.collect()
+    provider.memory.release_kept()
+    assert address not in provider.library.allocated
+    assert "cuCtxSynchronize" in provider.library.calls
+
+
+class Capsule:
+    """A tensor that has only this capsule."""
+
+    def __init__(self, capsule: object) -> None:
+        self.capsule = capsule
+
+    def __dlpack__(self, stream: int | None = None) -> object:
+        return self.capsule
+
+
+@emulated
+def test_a_tensor_elsewhere_is_no_input_and_results_need_a_device() -> None:
+    provider = Emulated(Library(devices=2))
+    session = opened(graph("float[n] x", "y = Exp (x)"), provider)
+    with pytest.raises(InputError, match="numpy cannot take the memory"):
+        session.run(None, {"x": Foreign(normal(3), provider, number=1)})
+    host = Session(ingot.parse_model(graph("float[n] x", "y = Exp (x)")), providers=("reference",))
+    with pytest.raises(InputError, match="no device to place results on"):
+        host.run(None, {"x": normal(3)}, placement="device")
+
+
+@emulated
+def test_memory_is_flat_over_runs_of_random_sizes() -> None:
+    provider, random = Emulated(), np.random.default_rng(0)
+    session = opened(graph("float[n, m] x", "t = Exp (x) y = Softmax (t)"), provider)
+    blocks = []
+    for _ in range(4):
+        for _ in range(60):
+            x = random.standard_normal(random.integers(1, 12, 2), np.float32)
+            np.testing.assert_allclose(session.run(None, {"x": x})[0], _softmax(np.exp(x)), 1e-4)
+        gc.collect()
+        blocks.append((len(provider.library.allocated), len(provider.library.live)))
+    assert blocks[-1][0] <= blocks[0][0] + 4
+    assert blocks[-1][1] <= blocks[0][1] + 16
+
+
+@emulated
+def test_what_the_gpu_refuses_is_compiled_for_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = f"""{HEAD} g (float[n, m] x) => (y, i) {{
+        k = Constant <value_ints = [2]> () t = Exp (x) y, i = TopK (t, k)
+    }}"""
+    session = Session(ingot.parse_model(text), providers=(Emulated(), "cpu", "reference"), fallback=False)
+    assert session.compiled is not None
+    assert len(session.compiled.program.calls) == 1
+    (operator,) = (own for own in session.catalog.versions("", "TopK")[-1:])
+    monkeypatch.setattr(type(operator), "evaluate", None)  # the reference is not asked
+    for rows in (3, 3, 4):
+        feeds = {"x": normal(rows, 9)}
+        values, places = session.run(None, feeds)
+        order = np.argsort(-feeds["x"], axis=-1)[:, :2]
+        np.testing.assert_array_equal(places, order)
+        np.testing.assert_allclose(values, np.exp(np.take_along_axis(feeds["x"], order, -1)), 1e-5)
+
+
+@emulated
+def test_what_nobody_compiles_is_left_to_the_reference() -> None:
+    text = f"{HEAD} g (float[n] x) => (y) {{ t = Exp (x) s = Cast <to = 8> (t) y = StringConcat (s, s) }}"
+    session = Session(ingot.parse_model(text), providers=(Emulated(), "cpu", "reference"), fallback=False)
+    (result,) = session.run(None, {"x": np.zeros(2, np.float32)})
+    assert result.tolist() == expected(text, {"x": np.zeros(2, np.float32)})[0].tolist()
+
+
+@emulated
+def test_large_arrays_go_through_pinned_memory_a_piece_at_a_time() -> None:
+    provider = Emulated()
+    memory, array = provider.memory, np.random.default_rng(0).integers(0, 255, (9 << 20) + 5, np.uint8)
+    own = DeviceArray.of(array, memory)
+    np.testing.assert_array_equal(own.numpy(), array)
+    assert provider.library.calls.count("cuMemcpyHtoDAsync_v2") == 5
+    assert "cuMemHostRegister_v2" not in provider.library.calls, "others may use the array meanwhile"
+    threads = [threading.Thread(target=DeviceArray.of, args=(array, memory)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    provider.library.calls.clear()
+    memory.upload_own(array, own.address)
+    np.testing.assert_array_equal(own.numpy(), array)
+    assert (
+        provider.library.calls.count("cuMemHostRegister_v2") == provider.library.calls.count("cuMemHostUnregister") == 1
+    )
+
+
+@emulated
+def test_memory_that_is_free_is_given_back_where_there_is_too_little() -> None:
+    provider = Emulated(most_bytes=1 << 20)
+    memory = provider.memory
+    memory.free(memory.allocate(600_000))
+    first = memory.allocate(900_000)
+    with pytest.raises(ProviderError, match="exceed the limit"):
+        memory.allocate(600_000)
+    memory.free(first)
+    other = Emulated().memory
+    other.free(other.allocate(1000))
+    library = other.driver._library
+    library.failures["cuMemAllocAsync"] = 2
+    with pytest.raises(DriverError, match="OUT_OF_MEMORY"):
+        other.allocate(2000)
+    assert not library.allocated
+    library.failures.clear()
+    other.free(other.allocate(2000))
+
+
+@emulated
+def test_a_gpu_that_is_lost_says_so_and_its_memory_is_forgotten() -> None:
+    provider = Emulated()
+    session = opened(graph("float[n] x", "y = Exp (x)"), provider)
+    session.run(None, {"x": normal(5)})
+    provider.library.failures.update(dict.fromkeys(("cuStreamSynchronize", "cuMemFreeAsync", "cuMemFreeHost"), 719))
+    with pytest.raises(DriverError, match="CUDA_ERROR_LAUNCH_FAILED") as error:
+        session.run(None, {"x": normal(5)})
+    assert error.value.hint == "the GPU is lost for this process: start it again"
+    assert error.value.is_lost
+    del session
+    gc.collect()
+
+
+@emulated
+def test_what_runs_on_the_gpu_is_explained_and_timed_by_events() -> None:
+    text = f"{HEAD} g (float[n, m] x) => (y, i) {{ k = Constant <value_ints = [2]> () t = Exp (x) y, i = TopK (t, k) }}"
+    session = Session(ingot.parse_model(text), providers=(Emulated(), "cpu", "reference"), fallback=False)
+    compiled = session.compiled
+    assert compiled is not None
+    trace = traced(compiled)
+    times = measured(session, trace, {"x": normal(3, 4)}, 0.01)
+    assert times.provider == "cuda"
+    assert times.limits is not None
+    assert [step.seconds for step in times.steps if step.kernel is not None] == [0.25e-3], "as the events say"
+    entry = explained(compiled, trace, {}, times, session)
+    assert entry.provider == "cuda"
+    assert {node.operator: node.provider for node in entry.nodes if node.provider} == {"Exp": "cuda", "TopK": "cpu"}
+    assert [copy.to for copy in entry.copies] == ["device", "host"]
+
+
+def test_commands_look_into_what_the_environment_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert compiling_providers() == DEFAULT
+    monkeypatch.setenv("INGOT_PROVIDERS", "cuda, cpu,reference")
+    assert compiling_providers() == ("cuda", "cpu", "reference")
+    monkeypatch.setenv("INGOT_PROVIDERS", "reference")
+    assert compiling_providers() == DEFAULT
+
+
+COUNTED = f"""{HEAD} g (float[n, 3] x) => (float[m] y) {{
+    five = Constant <value = int64 {{5}}> ()
+    yes = Constant <value = bool {{1}}> ()
+    zeros = Constant <value = float[3] {{0, 0, 0}}> ()
+    y = Loop (five, yes, zeros) <body = b (int64 i, bool c, float[3] s) => (bool c2, float[3] t) {{
+        c2 = Constant <value = bool {{1}}> ()
+        row = Gather (x, i) e = Exp (row) n = ReduceSum (e) u = Div (e, n) t = Add (s, u)
+    }}>
+}}"""
+
+
+@emulated
+def test_a_loop_that_only_sizes_decide_on_is_one_launch() -> None:
+    provider = Emulated()
+    session = opened(COUNTED, provider)
+    assert session.compiled is not None
+    assert any(isinstance(step, Jump) for step in session.compiled.plan.segments[0].steps)
+    for number in range(5):
+        feeds = {"x": normal(5, 3) + number}
+        provider.library.calls.clear()
+        on_device = DeviceArray.of(feeds["x"], provider.memory)
+        for own in (feeds, {"x": on_device}):
+            np.testing.assert_allclose(session.run(None, own)[0], expected(COUNTED, feeds)[0], 1e-5)
+    assert provider.library.calls.count("cuGraphLaunch") == 2
+    assert provider.library.calls.count("cuLaunchKernel") == 1, "a copy of what is on the device"
+
+
+@emulated
+def test_a_recurrent_network_is_one_launch() -> None:
+    text = f"""{HEAD} g (float[7, b, 4] x, float[1, 24, 4] w, float[1, 24, 6] r) => (y, h, c) {{
+        y, h, c = LSTM <hidden_size = 6> (x, w, r)
+    }}"""
+    provider = Emulated()
+    session = opened(text, provider)
+    feeds = {"x": normal(7, 2, 4), "w": normal(1, 24, 4), "r": normal(1, 24, 6)}
+    for _ in range(4):
+        provider.library.calls.clear()
+        for result, own in zip(session.run(None, feeds), expected(text, feeds), strict=True):
+            np.testing.assert_allclose(result, own, 1e-4, 1e-6)
+    assert provider.library.calls.count("cuGraphLaunch") == 1
+    assert not provider.library.calls.count("cuLaunchKernel")
+
+
+@emulated
+def test_loops_of_many_trips_are_not_captured() -> None:
+    device, launches = Emulated().memory, 0
+    function = device.copy_function
+
+    def begin() -> None:
+        nonlocal launches
+        for _ in range(20_000):
+            launches += 1
+            device.launch(function, (1, 0, 1), (1, 1), [0])
+
+    assert device.capture(begin) is None
+    assert launches == 1 + (1 << 14)
+    device.finish()
+
+
+@emulated
+def test_a_run_is_cancelled_and_its_deadline_is_kept() -> None:
+    session = opened(graph("float[n] x", "y = Exp (x)"))
+    feeds, cancel = {"x": normal(9)}, Cancel()
+    for _ in range(3):
+        session.run(None, feeds, deadline=60)
+    cancel.cancel()
+    with pytest.raises(Interrupted):
+        session.run(None, feeds, cancel=cancel)
+    with pytest.raises(Interrupted):
+        session.run(None, feeds, deadline=0)
+    np.testing.assert_allclose(session.run(None, feeds)[0], np.exp(normal(9)), 1e-5)
+
+
+@emulated
+def test_out_of_memory_ends_the_run_and_not_the_session() -> None:
+    provider = Emulated()
+    session = opened(graph("float[n, m] x", "t = Softmax (x) u = Transpose (t) y = Softmax (u)"), provider)
+    for _ in range(3):
+        session.run(None, {"x": normal(4, 5)})
+    for _ in range(3):
+        provider.library.failures["cuMemAllocAsync"] = 2
+        with pytest.raises(DriverError, match="OUT_OF_MEMORY"):
+            session.run(None, {"x": normal(400, 500)})
+        provider.library.failures.clear()
+        np.testing.assert_allclose(session.run(None, {"x": normal(4, 5)})[0], _softmax(_softmax(normal(4, 5)).T), 1e-4)

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import random
 import time
 from collections import Counter
 
 import numpy as np
 import pytest
 
-from ingot import Model
+from ingot import DType, Graph, Model, Node, TensorType, Value
 from ingot.view.flow import flow_of
 from ingot.view.repeats import Repeat, best_repeat, crossings
 from ingot.view.scopes import scopes_of
@@ -148,6 +149,8 @@ def test_groups_without_names_are_called_after_their_architecture() -> None:
     assert title_of(Counter({"MatMul": 6, "Softmax": 1, "Add": 8})) == "transformer layer"
     assert title_of(Counter({"Conv": 3, "Relu": 3, "Add of two branches": 1})) == "residual block"
     assert title_of(Counter({"Shape": 2, "Gather": 2, "Concat": 1})) == "sizes"
+    assert title_of(Counter({"Slice": 1, "Cast": 1, "IsNaN": 1, "Where": 1})) == "imputation"
+    assert title_of(Counter({"Slice": 1, "LabelEncoder": 1, "Less": 1, "Where": 1, "Gather": 1})) == "categories"
 
 
 def test_ten_thousand_nodes_are_grouped_in_a_moment() -> None:
@@ -160,3 +163,16 @@ def test_ten_thousand_nodes_are_grouped_in_a_moment() -> None:
 
 def big(count: int) -> Model:
     return layers(count // 8)
+
+
+def test_many_nodes_of_which_none_are_equal_are_grouped_in_time() -> None:
+    generator = random.Random(0)
+    graph = Graph([x := Value("x", TensorType(DType.FLOAT32, (4,)))], name="g")
+    for number in range(60_000):
+        operator = generator.choice(["Exp", "Neg", "Tanh", "Abs", "Sigmoid", "Relu", "Sqrt", "Ceil"])
+        x = graph.append(Node(operator, [x], [f"v{number}"])).output
+    graph.outputs.append(x)
+    begin = time.process_time()
+    tree = tree_of(Model(graph, 20))
+    assert time.process_time() - begin < 6.0  # about 2 s; 10 s when each part asked all others
+    assert len(tree.root.parts) <= 60

@@ -132,10 +132,30 @@ def test_a_link_leads_to_its_node(open_page: Open, encoder: Model) -> None:
     assert "layer.5" in panel(page)
 
 
+@pytest.mark.parametrize("fragment", ["#node=%", "#node=gone", "#value=%E0%A4%A", "#group=99", "#group=x"])
+def test_a_link_to_what_is_not_there_says_so(open_page: Open, encoder: Model, fragment: str) -> None:
+    page = open_page(encoder, fragment)
+    assert page.inner_text("#message").startswith("there is no")
+    assert panel(page).startswith("model.onnx")
+
+
 def test_a_link_leads_to_a_value_inside_of_a_closed_group(open_page: Open, encoder: Model) -> None:
     page = open_page(encoder, "#value=d9")
     page.wait_for_selector("#panel h1:text-is('d9')")
     assert page.evaluate("[...ingot.drawing.followed].length") == 1
+
+
+def test_who_types_fast_finds_too(open_page: Open, encoder: Model) -> None:
+    page = open_page(encoder)
+    page.evaluate(
+        "(() => { const get = ingot.scene.get.bind(ingot.scene); ingot.scene.listed = null;"
+        " ingot.scene.get = (path) => new Promise((done) => setTimeout(done, 500)).then(() => get(path)); })()"
+    )
+    page.keyboard.press("/")
+    page.keyboard.type("layer.5 exp")
+    page.keyboard.press("Enter")  # before the names of nodes are there
+    page.wait_for_selector("#panel h1:text-is('Exp')")
+    assert not page.is_visible("#hits")
 
 
 @pytest.mark.parametrize("words", ["float32[n, 8] exp", "layer.7 n × 8 exp"])
@@ -153,6 +173,13 @@ def test_a_value_is_followed_from_the_panel_to_its_readers(open_page: Open) -> N
     assert page.evaluate("[...ingot.drawing.followed].length") == 1
     page.click("#panel button:text('Neg')")
     page.wait_for_selector("#panel h1:text-is('Neg')")
+
+
+def test_the_documentation_of_an_operator_has_its_names_set_apart(open_page: Open) -> None:
+    page = open_page(parsed("y = Exp (x)"))
+    click(page, "Exp")
+    page.wait_for_selector("#panel p code:text-is('x')")
+    assert "`" not in panel(page)
 
 
 def test_a_line_can_be_clicked(open_page: Open) -> None:
@@ -181,7 +208,8 @@ def test_names_with_markup_are_shown_as_text(open_page: Open) -> None:
     model.metadata[HOSTILE] = HOSTILE
     model.doc_string = HOSTILE
     page = open_page(model)
-    assert HOSTILE.replace("\u202e", "") in panel(page).replace("\u202e", "")
+    assert HOSTILE.replace("\u202e", r"\u202e") in panel(page)  # the mark would show another name: exe.png
+    assert "\u202e" not in page.inner_text("body")
     click(page, "Tanh")
     page.wait_for_selector("#panel h1:text-is('Tanh')")
     assert page.evaluate("document.querySelectorAll('#panel img, #panel script').length") == 0
@@ -206,6 +234,29 @@ def test_keys_zoom_fit_close_and_change_the_colours(open_page: Open, encoder: Mo
     wait_for(page, "ingot.root.inner.size > 0")
     page.keyboard.press("?")
     assert page.is_visible("#keys")
+
+
+def test_arrows_lead_into_open_groups_and_out_of_them(open_page: Open, encoder: Model) -> None:
+    page = open_page(encoder)
+    page.evaluate("ingot.closeAll()")
+    page.evaluate("ingot.canvas.focus()")
+
+    def pressed(*keys: str) -> str:
+        for key in keys:
+            page.keyboard.press(key)
+        wait_for(page, "ingot.selection.kind === 'item'")
+        title: str = page.evaluate("ingot.selection.instance.level.items[ingot.selection.item].title")
+        return title
+
+    assert pressed("ArrowDown", "ArrowDown") == "encoder/layer × 12"
+    page.keyboard.press("Enter")
+    wait_for(page, "ingot.root.inner.size === 1")
+    assert pressed("ArrowDown") == "ReduceMean"
+    assert pressed("ArrowUp") == "encoder/layer × 12"
+    assert pressed("ArrowDown", "ArrowDown") == "Sub"
+    titles = [pressed("ArrowDown") for _ in range(6)]
+    assert titles[-1] == "Relu"  # out of the group, and on
+    assert pressed("ArrowUp") == "Add"  # back inside, to what computes it
 
 
 def test_a_branch_opens_inside_of_its_node(open_page: Open) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import threading
 import time
 import wave
 from collections.abc import Iterator
@@ -72,19 +73,39 @@ def test_a_profile_colours_nodes_and_lists_kernels(open_page: Open) -> None:
     assert not page.is_visible("#legend")
     measured = page.evaluate("ingot.drawing.measured.levels.size")
     assert measured > 10
+    page.focus("#desk .ranked .step")
+    page.evaluate("ingot.select({ kind: 'item', instance: ingot.root, item: 1 })")
+    page.evaluate("window.toggled = 0, ingot.toggle = () => window.toggled++, 0")
+    page.keyboard.press("Enter")  # leads to the nodes of the kernel, and opens no group besides
+    assert page.evaluate("window.toggled") == 0
     page.locator("#desk .ranked .step").first.click()
     wait_for(page, "ingot.drawing.ringed.size > 0")
     page.wait_for_selector("#panel h2:text-is('Cost')")
     page.select_option("#desk [data-role=colour]", "1")
     assert page.inner_text("#scale b") == "bytes"
-    page.click("#desk [data-tab=timeline]")
-    page.wait_for_selector("#desk canvas.timeline")
-    page.click("#desk [data-tab=roofline]")
-    page.wait_for_selector("#desk canvas.roofline, #desk .sheet p")
+    for diagram in ("timeline", "roofline"):  # both can be gone through by keyboard
+        page.click(f"#desk [data-tab={diagram}]")
+        page.focus(f"#desk canvas.{diagram}")
+        page.evaluate("ingot.drawing.ringed.clear()")
+        page.keyboard.press("ArrowRight")
+        assert " s" in page.inner_text("#desk p[role=status]").replace("µs", " s").replace("ms", " s")
+        page.keyboard.press("Enter")
+        wait_for(page, "ingot.drawing.ringed.size > 0")
     page.click("#scale button")
     assert page.evaluate("ingot.drawing.measured") is None
     page.click("#desk .close")
     assert not page.is_visible("#desk")
+
+
+def test_a_measure_of_half_a_million_nodes_colours_them(open_page: Open, tmp_path: Path) -> None:
+    model = layers(3, names="/encoder/layer.{}/")
+    measured = profile(model, {"x": np.ones((4, 8), np.float32)}, threads=1, precision=None, seconds=0, cancel=Cancel())
+    text = saved_page(ProfilePage(Answers(model, "saved"), measured))
+    many = ",".join(f'"{leaf}":[1.0,1,1]' for leaf in range(1000, 500_000))
+    (tmp_path / "page.html").write_text(text.replace('"nodes":{"', '"nodes":{' + many + ',"', 1), "utf-8")
+    page = open_page(model, url=(tmp_path / "page.html").as_uri())
+    page.wait_for_selector("#desk .ranked .step")
+    assert page.evaluate("ingot.drawing.measured.leaves.size") > 490_000
 
 
 def test_a_saved_profile_works_from_disk(open_page: Open, tmp_path: Path) -> None:
@@ -145,6 +166,42 @@ def test_a_slider_shows_what_moves(open_page: Open) -> None:
     page.wait_for_selector("#panel .slider input", state="detached")
 
 
+def test_a_slider_is_dragged_while_the_model_runs(open_page: Open) -> None:
+    page = open_page(product())
+    page.click("#panel .input button:text-is('Slider')")
+    slider = page.locator("#panel .slider input[type=range]")
+    slider.scroll_into_view_if_needed()
+    box = slider.bounding_box()
+    y = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + box["width"] / 2, y)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.7 * box["width"], y)
+    wait_for(page, "!document.getElementById('scale').hidden")  # what moves is shown before the mouse lets go
+    before = float(slider.input_value())
+    page.mouse.move(box["x"] + 0.9 * box["width"], y)
+    page.mouse.up()
+    assert float(slider.input_value()) > before > 1
+    page.wait_for_selector("#run:text-is('▶ Run')")
+    page.keyboard.press("ArrowLeft")  # it has the focus still
+    assert float(slider.input_value()) > before
+    wait_for(page, "document.activeElement.type === 'range'")
+
+
+def test_controls_keep_the_focus_while_the_model_runs(open_page: Open) -> None:
+    page = open_page(product())
+    page.focus("#panel .run button.primary")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#panel .run .play")
+    assert page.evaluate("document.activeElement.textContent") == "Run"
+    page.focus("#panel .run input[type=number]")
+    page.keyboard.press("Control+a")
+    page.keyboard.press("4")
+    page.evaluate("document.getElementById('run').click()")
+    page.wait_for_selector("#run:text-is('▶ Run')")
+    page.keyboard.press("2")
+    assert page.input_value("#panel .run input[type=number]") == "42"
+
+
 def test_a_precision_is_compared_and_the_worst_listed(open_page: Open) -> None:
     page = open_page(product())
     run(page)
@@ -195,7 +252,7 @@ def test_an_input_of_one_element_is_typed_in(open_page: Open) -> None:
     page = open_page(parsed("y = Mul (x, rate)", inputs="int64[2] x, int64 rate"))
     page.fill("#panel .input input[placeholder=value]", "16000")
     page.press("#panel .input input[placeholder=value]", "Enter")
-    page.wait_for_selector("#panel .input :text('value.json: int64[]')")
+    page.wait_for_selector("#panel .input :text('typed.json: int64[] = 16000')")
     run(page)
     assert "16000 … 16000" in str(page.evaluate("[...ingot.scene.ranges.values()]")).replace("1.6e+04", "16000")
 
@@ -325,6 +382,34 @@ def test_a_measurement_is_found_by_a_page_that_is_loaded_again_and_stopped(compl
     assert page.query_selector("#desk .bad, #desk button:text-is('Stop')") is None
 
 
+def test_a_comparison_is_found_by_a_page_that_is_loaded_again(
+    complaining_page: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled = threading.Event()
+
+    def values(_: Model, names: Any, feeds: Any, precision: Any, cancel: Cancel) -> Any:
+        del precision, cancel
+        compiled.wait(20)
+        return {name: np.asarray(feeds["x"]) for name in names}
+
+    monkeypatch.setattr("ingot.view.elsewhere.values_compiled", values)
+    page = complaining_page(parsed("a = Neg (x) y = Exp (a)"))
+    run(page)
+    page.click("#panel button:text-is('Compare it …')")
+    page.click("#desk button:text-is('Compare')")
+    page.wait_for_selector("#desk button:text-is('Comparing …')")
+    page.reload()
+    page.wait_for_selector("#desk button:text-is('Comparing …')")
+    compiled.set()
+    page.wait_for_selector("#desk .ranked .step")
+    assert page.is_visible("#scale")
+    page.reload()  # what was compared is there in its tab
+    page.wait_for_selector("body[data-typed]")
+    wait_for(page, "document.querySelector('.state')?.textContent.startsWith('ran in')")
+    page.click("#panel button:text-is('Compare it …')")
+    page.wait_for_selector("#desk .ranked .step")
+
+
 def test_two_tabs_do_not_disturb_each_other(complaining_page: Any) -> None:
     model = parsed("a = Neg (x) y = Exp (a)")
     one = complaining_page(model)
@@ -354,6 +439,22 @@ def test_a_run_that_fails_says_why(complaining_page: Any) -> None:
     page.click("#run")
     page.wait_for_selector("#panel .state .bad")
     assert "inner dimensions" in page.inner_text("#panel .state")
+
+
+def test_inputs_outlive_an_edit_and_its_undo(open_page: Open) -> None:
+    page = open_page(parsed("a = Tanh (x) y = Exp (a)", inputs="float[n, 8] x, float[8] unused"))
+    drop(page, "x.npy", npy(np.full((3, 8), 0.5, np.float32)))
+    page.wait_for_selector("#panel .input:has-text('x.npy: float32[3, 8]')")
+    page.keyboard.press("m")
+    page.select_option("#panel [data-field='pass']", index=0)
+    page.click("#panel button:text-is('Apply')")
+    page.wait_for_selector("#panel button:text-is('↶ Undo 1')")
+    page.wait_for_selector("#panel .input:has-text('x.npy: float32[3, 8]')")
+    page.click("#panel button:text-is('↶ Undo 1')")
+    page.wait_for_selector("#panel button:text-is('↷ Redo 1')")
+    page.wait_for_selector("#panel .input:has-text('x.npy: float32[3, 8]')")
+    run(page)
+    assert "0.5 … 0.5" in page.evaluate("[...ingot.scene.ranges.values()]")
 
 
 def test_an_edited_model_is_run_as_it_is_now(open_page: Open) -> None:

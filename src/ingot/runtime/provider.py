@@ -8,10 +8,11 @@ in `providers/__init__.py`, and nothing else changes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 if TYPE_CHECKING:
+    from ingot.codegen.executable_memory import Code
     from ingot.codegen.kernel_code import KernelCode
     from ingot.dtypes import Array
     from ingot.fuse.build import Fused
@@ -21,7 +22,12 @@ if TYPE_CHECKING:
     from ingot.ops.define import Operator
     from ingot.ops.facts import Fact
     from ingot.prim.tensor import Tensor
+    from ingot.runtime.device_array import DeviceArray
     from ingot.schedule.schedule import Scheduled
+
+
+Replay: TypeAlias = Callable[[], None]
+"""Begins, on a device, what was captured."""
 
 
 class Provider(Protocol):
@@ -56,6 +62,12 @@ class DeviceMemory(Protocol):
     as its segments list. Where there is no memory left, `allocate` raises ProviderError.
     """
 
+    def begin_run(self) -> None:
+        """Prepare this thread for a run, which ends with `end_run`: until then nobody else uses the device in it."""
+
+    def end_run(self) -> None:
+        """End a run."""
+
     def allocate(self, size: int, shared: bool = False) -> int:
         """The address of so many bytes, at a multiple of 64. The host reads and writes shared ones in place, too.
 
@@ -68,20 +80,57 @@ class DeviceMemory(Protocol):
     def upload(self, array: Array, address: int) -> None:
         """Copy a contiguous array of the host to an address."""
 
+    def upload_own(self, array: Array, address: int) -> None:
+        """The same, of memory that nobody but the caller knows of, such as that of a file it has mapped."""
+
     def download(self, address: int, array: Array) -> None:
-        """Copy as many bytes as a contiguous array of the host has from an address to it, once kernels are done."""
+        """Begin to copy as many bytes as a contiguous array of the host has from an address to it.
+
+        The copy begins when kernels are done, and is there after `finish`.
+        """
+
+    def copy(self, copies: Sequence[tuple[int, int, int]]) -> None:
+        """Begin copies inside of this memory: each to an address, from another, of so many bytes."""
+
+    def result_array(self, shape: tuple[int, ...], dtype: Any) -> Array:
+        """An array of the host, of any contents, that results are quickly copied to."""
 
     def finish(self) -> None:
-        """Wait until all kernels that were begun are done, and their errors are in the state of the run.
+        """Wait until all kernels and copies that were begun are done, and their errors are in the state of the run.
 
         That state is shared memory.
         """
 
-    def capture(self, begin: Callable[[], None]) -> Callable[[], None] | None:
-        """What begins, in one call, all kernels that `begin` would begin with the same arguments; none begin now.
+    def capture(
+        self, begin: Callable[[], None], before: Replay | None = None, counters: Collection[int] = ()
+    ) -> Replay | None:
+        """What begins, in one call, all kernels and copies that `begin` would begin alike; none begin now.
 
-        None where there is no such thing.
+        `before` is such a call that is not needed any more, and may become the new one. `counters` are addresses of
+        shared int64 numbers: a kernel reads what is there when it is captured. None where there is no such thing.
         """
+
+    def adopted(self, value: Any) -> DeviceArray | None:
+        """A tensor of another library that is in this memory, without a copy; None for anything else."""
+
+    @property
+    def dlpack_device(self) -> tuple[int, int]:
+        """The type and number of the device, as DLPack has them."""
+
+    def settle(self) -> None:
+        """Wait until nobody reads or writes memory of the device: other libraries, too."""
+
+    def timed(self, begin: Callable[[], object]) -> float:
+        """The seconds that what `begin` begins takes on the device, once it is done."""
+
+    def limits(self) -> tuple[float, float]:
+        """Operations of float32, and bytes read or written, in a second: the latter measured."""
+
+    def stored(self, address: int) -> bytes | None:
+        """The code of the kernel at an address as plan files hold it; None for what only this process can have."""
+
+    def restored(self, stored: bytes) -> Code:
+        """The code of a kernel that was stored."""
 
 
 @runtime_checkable
@@ -95,6 +144,14 @@ class Compiler(Provider, Protocol):
     @property
     def lacks(self) -> tuple[type[Tensor], ...]:
         """The kinds of primitives that it has no kernels for: a node that is lowered to one is refused."""
+
+    @property
+    def narrows_values(self) -> bool:
+        """Whether a precision of 16 bits is that of all that products read and compute, not of products alone."""
+
+    @property
+    def fills_channels(self) -> bool:
+        """Whether it copies four neighbours at once, so that images of three channels are given a fourth."""
 
     @property
     def fingerprint(self) -> str | None:

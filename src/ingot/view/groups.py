@@ -176,8 +176,9 @@ class _Building:
         while len(parts) > (MOST_AMONG_GROUPS if any(isinstance(part, Group) for part in parts) else MOST_PARTS):
             groups: list[Part] = []
             run: list[Part] = []
+            has_nodes = any(self._is_node(part) for part in parts)
             for part in [*parts, None]:
-                if part is not None and self._is_inside(part, parts):
+                if part is not None and self._is_inside(part, has_nodes):
                     run.append(part)
                     continue
                 groups += self._stretches(run, edges)
@@ -188,13 +189,12 @@ class _Building:
             parts = groups
         return parts
 
-    def _is_inside(self, part: Part, parts: Sequence[Part]) -> bool:
+    def _is_inside(self, part: Part, has_nodes: bool) -> bool:
         """Whether a part may become one of a stretch: a node, or a stretch where there are nothing but these."""
-        if not isinstance(part, Group):
-            return self._flow.leaves[part].node is not None
-        return part.kind == "part" and not any(
-            not isinstance(other, Group) and self._flow.leaves[other].node is not None for other in parts
-        )
+        return self._is_node(part) or (isinstance(part, Group) and part.kind == "part" and not has_nodes)
+
+    def _is_node(self, part: Part) -> bool:
+        return not isinstance(part, Group) and self._flow.leaves[part].node is not None
 
     def _stretches(self, run: list[Part], edges: Indices) -> list[Part]:
         """A run of parts, cut at places that few values cross; as it is, if it is short."""
@@ -217,8 +217,11 @@ class _Building:
         self._owner[self._flow.targets[edges]] = -1
         for place, part in enumerate(parts):
             self._owner[flat([part])] = place
-        pairs = np.stack([self._owner[self._flow.sources[edges]], self._owner[self._flow.targets[edges]]], axis=1)
-        return np.unique(pairs[(pairs[:, 0] != pairs[:, 1]) & (pairs >= 0).all(axis=1)], axis=0)
+        source, target = self._owner[self._flow.sources[edges]], self._owner[self._flow.targets[edges]]
+        between = (source != target) & (source >= 0) & (target >= 0)
+        pairs = np.sort(source[between] * len(parts) + target[between])
+        pairs = pairs[np.diff(pairs, prepend=-1) != 0]  # np.unique imports masked arrays, which takes 10 ms
+        return np.stack(np.divmod(pairs, len(parts)), axis=1)
 
     def _sign_of(self, part: Part) -> int:
         """A number that equal parts share."""

@@ -34,17 +34,30 @@ class Cuda:
 
     name = "cuda"
     is_numbered = True
-    fingerprint = None
     threads = 1
     lacks = (Descent, Order, Suppression)
+    narrows_values = True
+    fills_channels = True
 
-    def __init__(self, number: int = 0, most_bytes: int | None = None, of: Driver | None = None) -> None:
+    def __init__(
+        self,
+        number: int = 0,
+        most_bytes: int | None = None,
+        of: Driver | None = None,
+        *,
+        stream: int | None = None,
+    ) -> None:
         """For the GPU of a number, with at most so many bytes of its memory; `of` is the driver that has it.
+
+        `stream` is one of CUDA that all work is on, as a number; by default each thread has one of its own.
 
         The driver is opened when it is needed first: ProviderError then, if there is none.
         """
-        self._number, self._most_bytes, self._driver = number, most_bytes, of
+        self._number, self._most_bytes, self._driver, self._stream = number, most_bytes, of, stream
         self._device: Device | None = None
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Cuda, (self._number, self._most_bytes)
 
     @property
     def memory(self) -> Device:
@@ -52,8 +65,13 @@ class Cuda:
         if self._device is None:
             with _OPENING:
                 if self._device is None:
-                    self._device = Device(self._driver or open_driver(), self._number, self._most_bytes)
+                    self._device = Device(self._driver or open_driver(), self._number, self._most_bytes, self._stream)
         return self._device
+
+    @property
+    def fingerprint(self) -> str | None:
+        """That of GPUs for which the same functions are chosen."""
+        return f"{self.target!r}\n{self.memory.gpu!r}"
 
     @property
     def target(self) -> Target:
@@ -85,7 +103,7 @@ class Cuda:
         from ingot.loops.ir import kernels_in
         from ingot.providers.cuda.code import emit_kernels
 
-        return emit_kernels(kernels_in(scheduled.steps), self.target)
+        return emit_kernels(kernels_in(scheduled.steps), self.target, self.memory)
 
     def link_draft(self, emitted: Mapping[Kernel, Any]) -> None:
         """There are no drafts."""

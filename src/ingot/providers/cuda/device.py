@@ -5,29 +5,69 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import threading
-from collections.abc import Callable
-from ctypes import c_float, c_size_t, c_uint64, c_void_p
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from ctypes import c_float, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
+from functools import cached_property
 from statistics import median
 from typing import Any
-from weakref import finalize
+from weakref import WeakValueDictionary, finalize
 
-from ingot.dtypes import Array
+import numpy as np
+
+from ingot.codegen.executable_memory import Code
+from ingot.codegen.nvptx.gpu import Gpu
+from ingot.codegen.nvptx.step import TensorMap
+from ingot.dtypes import Array, DType
 from ingot.errors import ProviderError
-from ingot.providers.cuda.driver import Driver, DriverError
+from ingot.providers.cuda.copies import COPY, Staging, copy, new_parameters, upload, upload_where_it_is
+from ingot.providers.cuda.driver import OUT_OF_MEMORY, Driver, DriverError
+from ingot.providers.cuda.foreign import adopted
+from ingot.providers.cuda.launcher import Launcher
+from ingot.providers.cuda.pinned import PinnedResults, rounded
+from ingot.providers.cuda.stored import restored
+from ingot.runtime.address import address_of
+from ingot.runtime.device import Block, block_of
+from ingot.runtime.device_array import DLPACK_CUDA, DeviceArray
 
 _NON_BLOCKING = 1
 _PORTABLE_AND_MAPPED = 3
 _RELAXED = 2
 _RELEASE_THRESHOLD = 4
 _MULTIPROCESSORS, _MAJOR, _MINOR = 16, 75, 76
-"""Numbers of the driver's interface: flags of streams, of pinned memory and of captures, and attributes."""
+_CLOCK, _MEMORY_CLOCK, _BUS_BITS, _SHARED = 13, 36, 37, 97
+_DYNAMIC_SHARED = 8
+_PLAIN_SHARED = 48 << 10
+_MAP_TYPES = {DType.FLOAT16: 6, DType.FLOAT32: 7, DType.BFLOAT16: 9}
+_SWIZZLE_128, _PROMOTE_128 = 3, 2
+"""Numbers of the driver's interface: flags of streams, of pinned memory and of captures, attributes, and of tensor maps
+the types of elements, how lines are swizzled, and how much is read into L2 at once."""
+
+_MAP_BYTES, _MAP_ALIGN = 128, 64
+
+_MOST_LAUNCHES = 1 << 14
+"""Launches of one graph."""
+
+_NUMBERS = 1 << 16
+"""Numbers that loops of a graph count with."""
+
+_COPIED = 1 << 28
+"""Bytes that are copied to measure how fast memory is: more than L2 holds."""
+
+_KEPT, _MOST_KEPT = 1 << 26, 1 << 28
+"""Bytes of blocks that are kept when they are freed, each and all: allocating takes longer than a small run."""
 
 
 class Device:
     """One GPU. Sessions and threads share its context, its pool of memory and its modules."""
 
-    def __init__(self, driver: Driver, number: int = 0, most_bytes: int | None = None) -> None:
-        """`most_bytes` is how much memory may be allocated at a time; ProviderError if there is no such device."""
+    def __init__(
+        self, driver: Driver, number: int = 0, most_bytes: int | None = None, stream: int | None = None
+    ) -> None:
+        """`most_bytes` is how much memory may be allocated at a time, `stream` what all threads use.
+
+        By default each has one of its own. ProviderError if there is no such device.
+        """
         if not 0 <= number < driver.count:
             raise ProviderError(f"there is no GPU {number}: the driver has {driver.count}", hint="see `ingot devices`")
         self.driver, self.number, self.most_bytes = driver, number, most_bytes
@@ -41,6 +81,7 @@ class Device:
         )
         self.capability = major, minor
         self._handle = handle
+        self._stream = stream
         self._context: int | None = None
         self._lock = threading.RLock()
         self._own = _ThreadState()
@@ -49,26 +90,50 @@ class Device:
         self._used = 0
         self.shared: set[int] = set()
         """The addresses of memory that the host reads and writes in place, too."""
+        self.launchers: WeakValueDictionary[int, Launcher] = WeakValueDictionary()
+        """What launches kernels, by the addresses that plans have of them."""
         self._loaded: dict[str, _Module] = {}
+        self._shared: dict[int, int] = {}
+        """The dynamic shared memory that functions may have, where it is more than any may."""
+        self._loaders: ThreadPoolExecutor | None = None
+        self._results = PinnedResults(driver)
+        self.staging = Staging(self)
+        """What large arrays of the host are copied through."""
+        self._kept: dict[int, list[int]] = {}
+        """Blocks that were freed, by their sizes, to be allocated again."""
+        self._kept_bytes = 0
+        self._limits: tuple[float, float] | None = None
 
     # --- threads
 
     @property
     def stream(self) -> int:
         """The stream of this thread, whose current context is that of the device."""
-        self._enter()
-        if self._own.stream is None:
-            self._own.stream = _Stream(self.driver)
-        return self._own.stream.number
+        own = self._own
+        if own.running is not None:
+            return own.running
+        self.enter()
+        if self._stream is not None:
+            return self._stream
+        if own.stream is None:
+            own.stream = _Stream(self.driver)
+        return own.stream.number
 
-    def _enter(self) -> None:
+    def begin_run(self) -> None:
+        self._own.running = self.stream
+
+    def end_run(self) -> None:
+        self._own.running = None
+
+    def enter(self) -> None:
         """Make the context current: another device of this thread, or another library, may have made its own that."""
-        with self._lock:
-            if self._context is None:
-                context = self.driver.integer("cuDevicePrimaryCtxRetain", self._handle, kind=c_void_p)
-                self.driver.call("cuCtxSetCurrent", context)
-                self._open_pool()
-                self._context = context
+        if self._context is None:
+            with self._lock:
+                if self._context is None:
+                    context = self.driver.integer("cuDevicePrimaryCtxRetain", self._handle, kind=c_void_p)
+                    self.driver.call("cuCtxSetCurrent", context)
+                    self._open_pool()
+                    self._context = context
         self.driver.call("cuCtxSetCurrent", self._context)
 
     def _open_pool(self) -> None:
@@ -76,39 +141,74 @@ class Device:
         self._pool_stream = _new_stream(self.driver)
         pool = self.driver.integer("cuDeviceGetDefaultMemPool", self._handle, kind=c_void_p)
         self.driver.call("cuMemPoolSetAttribute", pool, _RELEASE_THRESHOLD, ctypes.byref(c_uint64(1 << 62)))
+        first = self.driver.integer("cuMemAllocAsync", 1, self._pool_stream, kind=c_uint64)  # takes milliseconds
+        self.driver.release("cuMemFreeAsync", first, self._pool_stream)
 
     # --- memory
 
     def allocate(self, size: int, shared: bool = False) -> int:
-        self._enter()
         driver, size = self.driver, max(size, 1)
         if shared:
             address = c_void_p()
+            self.enter()
             driver.call("cuMemHostAlloc", ctypes.byref(address), size, _PORTABLE_AND_MAPPED)
             ctypes.memset(address, 0, size)
             self.shared.add(int(address.value or 0))
             return int(address.value or 0)
+        size = rounded(size)
         with self._lock:
-            if self.most_bytes is not None and self._used + size > self.most_bytes:
+            kept = self._kept.get(size)
+            if kept:
+                block = kept.pop()
+                self._sizes[block] = size
+                self._used += size
+                self._kept_bytes -= size
+                return block
+            self.enter()
+            if self._kept_bytes and self._is_too_much(size):
+                self.release_kept()
+            if self._is_too_much(size):
                 raise ProviderError(
                     f"{size:,} bytes more than the {self._used:,} in use exceed the limit of {self.most_bytes:,}",
                     hint="raise the limit of the provider, or run smaller batches",
                 )
-            block = driver.integer("cuMemAllocAsync", size, self._pool_stream, kind=c_uint64)
+            try:
+                block = driver.integer("cuMemAllocAsync", size, self._pool_stream, kind=c_uint64)
+            except DriverError as error:
+                if error.code != OUT_OF_MEMORY or not self._kept_bytes:
+                    raise
+                self.release_kept()
+                block = driver.integer("cuMemAllocAsync", size, self._pool_stream, kind=c_uint64)
             driver.call("cuStreamSynchronize", self._pool_stream)
             self._sizes[block] = size
             self._used += size
         return block
 
     def free(self, address: int) -> None:
-        self._enter()
         if address in self.shared:
+            self.enter()
             self.shared.discard(address)
-            self.driver.call("cuMemFreeHost", address)
+            self.driver.release("cuMemFreeHost", address)
             return
         with self._lock:
-            self._used -= self._sizes.pop(address)
-            self.driver.call("cuMemFreeAsync", address, self._pool_stream)
+            size = self._sizes.pop(address)
+            self._used -= size
+            if size <= _KEPT and self._kept_bytes + size <= _MOST_KEPT:
+                self._kept.setdefault(size, []).append(address)
+                self._kept_bytes += size
+                return
+            self.enter()
+            self.driver.release("cuMemFreeAsync", address, self._pool_stream)
+
+    def _is_too_much(self, size: int) -> bool:
+        return self.most_bytes is not None and self._used + self._kept_bytes + size > self.most_bytes
+
+    def release_kept(self) -> None:
+        """Give back to the driver what was freed and kept."""
+        for blocks in self._kept.values():
+            for block in blocks:
+                self.driver.release("cuMemFreeAsync", block, self._pool_stream)
+        self._kept, self._kept_bytes = {}, 0
 
     @property
     def used(self) -> int:
@@ -119,17 +219,34 @@ class Device:
         if address in self.shared:
             ctypes.memmove(address, array.ctypes.data, array.nbytes)
             return
-        stream = self.stream
-        self.driver.call("cuMemcpyHtoDAsync_v2", address, array.ctypes.data, array.nbytes, stream)
-        self.driver.call("cuStreamSynchronize", stream)  # the array may be gone after this
+        upload(self, array, address)
+
+    def upload_own(self, array: Array, address: int) -> None:
+        upload_where_it_is(self, array, address)
 
     def download(self, address: int, array: Array) -> None:
-        stream = self.stream
         if address in self.shared:
             ctypes.memmove(array.ctypes.data, address, array.nbytes)
             return
-        self.driver.call("cuMemcpyDtoHAsync_v2", array.ctypes.data, address, array.nbytes, stream)
-        self.driver.call("cuStreamSynchronize", stream)
+        self.driver.call("cuMemcpyDtoHAsync_v2", address_of(array), address, array.nbytes, self.stream)
+
+    def copy(self, copies: Sequence[tuple[int, int, int]]) -> None:
+        copy(self, copies)
+
+    def result_array(self, shape: tuple[int, ...], dtype: Any) -> Array:
+        self.stream  # noqa: B018 - the context is current
+        return self._results.array(shape, dtype)
+
+    @property
+    def dlpack_device(self) -> tuple[int, int]:
+        return DLPACK_CUDA, self.number
+
+    def adopted(self, value: Any) -> DeviceArray | None:
+        return adopted(value, self)
+
+    def settle(self) -> None:
+        self.enter()
+        self.driver.call("cuCtxSynchronize")
 
     def finish(self) -> None:
         failure, self._own.failure = self._own.failure, None
@@ -143,7 +260,7 @@ class Device:
 
     def function(self, image: bytes, name: str) -> int:
         """A kernel of PTX, which is loaded once: others wait for the thread that loads it."""
-        self._enter()
+        self.enter()
         with self._lock:
             module = self._loaded.setdefault(hashlib.sha256(image).hexdigest(), _Module())
         with module.lock:
@@ -153,14 +270,127 @@ class Device:
                 module.functions[name] = self.driver.function(module.number, name)
             return module.functions[name]
 
-    def launch(self, function: int, grid: tuple[int, int, int], block: tuple[int, int], arguments: Any) -> None:
-        """Launch a kernel on the stream of this thread; `arguments` are 64-bit numbers."""
-        addresses = (c_void_p * len(arguments))(
-            *range(ctypes.addressof(arguments), ctypes.addressof(arguments) + 8 * len(arguments), 8)
-        )
-        self.driver.call("cuLaunchKernel", function, *grid, *block, 1, 0, self.stream, addresses, None)
+    @property
+    def copy_parameters(self) -> tuple[Any, Any]:
+        """What this thread passes to the kernel that copies."""
+        if self._own.copies is None:
+            self._own.copies = new_parameters()
+        return self._own.copies
 
-    def seconds(self, begin: Callable[[], None], rounds: int) -> float:
+    @cached_property
+    def copy_function(self) -> int:
+        """The kernel that copies."""
+        return self.function(COPY, "copy")
+
+    @cached_property
+    def numbers(self) -> Block:
+        """The first int64 numbers, in order."""
+        return block_of(np.arange(_NUMBERS, dtype=np.int64), self)
+
+    def as_captured(self, addresses: list[int]) -> list[int]:
+        """What a kernel that is captured gets for these addresses: constants for counters."""
+        counters = self._own.counters
+        if counters.isdisjoint(addresses):
+            return addresses
+        return [self._number_at(address) if address in counters else address for address in addresses]
+
+    def _number_at(self, counter: int) -> int:
+        number = c_int64.from_address(counter).value
+        if not 0 <= number < _NUMBERS:
+            raise DriverError(f"a loop of more than {_NUMBERS:,} trips is not captured", 0)
+        return self.numbers.address + 8 * number
+
+    def preload(self, image: bytes, name: str) -> None:
+        """Begin to load a kernel of PTX, in the background; what fails there fails again where it is needed."""
+        with self._lock:
+            if self._loaders is None:
+                self._loaders = ThreadPoolExecutor(1, "ingot-cuda")  # the driver loads one at a time
+        self._loaders.submit(self.function, image, name)
+
+    def stored(self, address: int) -> bytes | None:
+        launcher = self.launchers.get(address)
+        return None if launcher is None else launcher.stored()
+
+    def restored(self, stored: bytes) -> Code:
+        return restored(stored, self)
+
+    @cached_property
+    def gpu(self) -> Gpu:
+        """The numbers that decide which kernel is the fastest."""
+        clock, memory, bits, shared = (
+            self.driver.integer("cuDeviceGetAttribute", which, self._handle)
+            for which in (_CLOCK, _MEMORY_CLOCK, _BUS_BITS, _SHARED)
+        )
+        bandwidth = 2e3 * memory * bits / 8  # both clocks are in kHz, and memory moves twice in a cycle
+        return Gpu(self.capability, self.multiprocessors, 1e3 * clock, bandwidth, shared)
+
+    def launch(
+        self,
+        function: int,
+        grid: tuple[int, int, int],
+        block: tuple[int, int],
+        numbers: Sequence[int],
+        maps: Sequence[Any] = (),
+        shared: int = 0,
+    ) -> None:
+        """Launch a kernel on the stream of this thread. Its arguments are 64-bit numbers, and tensor maps after them.
+
+        `shared` are the bytes of its dynamic shared memory.
+        """
+        if self._own.is_capturing:
+            self._own.launches += 1
+            if self._own.launches > _MOST_LAUNCHES:
+                raise DriverError(f"more than {_MOST_LAUNCHES:,} launches are not captured", 0)
+        if shared > _PLAIN_SHARED and self._shared.get(function, 0) < shared:
+            self.driver.call("cuFuncSetAttribute", function, _DYNAMIC_SHARED, shared)
+            self._shared[function] = shared
+        arguments = (c_uint64 * len(numbers))(*[number & 0xFFFFFFFFFFFFFFFF for number in numbers])
+        start = ctypes.addressof(arguments)
+        places = [*range(start, start + 8 * len(numbers), 8), *map(ctypes.addressof, maps)]
+        addresses = (c_void_p * len(places))(*places)
+        self.driver.call("cuLaunchKernel", function, *grid, *block, 1, shared, self.stream, addresses, None)
+
+    def tensor_map(self, of: TensorMap, address: int) -> Any:
+        """A tensor map for a buffer at an address: 128 bytes, which a launch copies."""
+        memory = ctypes.create_string_buffer(_MAP_BYTES + _MAP_ALIGN)
+        encoded = (c_uint64 * (_MAP_BYTES // 8)).from_buffer(memory, -ctypes.addressof(memory) % _MAP_ALIGN)
+        rank = len(of.sizes)
+        self.driver.call(
+            "cuTensorMapEncodeTiled",
+            ctypes.byref(encoded),
+            _MAP_TYPES[of.dtype],
+            rank,
+            address + of.offset,
+            (c_uint64 * rank)(*of.sizes),
+            (c_uint64 * max(1, rank - 1))(*of.strides),
+            (c_uint32 * rank)(*of.box),
+            (c_uint32 * rank)(*[1] * rank),
+            0,
+            _SWIZZLE_128,
+            _PROMOTE_128,
+            0,
+        )
+        return encoded
+
+    def timed(self, begin: Callable[[], object]) -> float:
+        seconds = self.seconds(begin, 1)
+        self.finish()
+        return seconds
+
+    def limits(self) -> tuple[float, float]:
+        """Operations as the clock and the multiprocessors have them, bytes as a large copy moves them."""
+        if self._limits is None:
+            size = min(_COPIED, self.total_bytes // 8)
+            to, source = self.allocate(size), self.allocate(size)
+            try:
+                seconds = self.seconds(lambda: self.copy([(to, source, size)]), 5)
+            finally:
+                self.free(to)
+                self.free(source)
+            self._limits = self.gpu.singles * self.multiprocessors, 2 * size / seconds
+        return self._limits
+
+    def seconds(self, begin: Callable[[], object], rounds: int) -> float:
         """The median time, on the device, of what `begin` launches."""
         stream, driver, times = self.stream, self.driver, []
         first, last = (driver.integer("cuEventCreate", 0, kind=c_void_p) for _ in range(2))
@@ -197,22 +427,37 @@ class Device:
         """Whether what this thread launches is captured, and does not run."""
         return self._own.is_capturing
 
-    def capture(self, begin: Callable[[], None]) -> Graph | None:
-        """What `begin` launches, as a graph, without running it; None where the driver refuses."""
+    def capture(
+        self,
+        begin: Callable[[], None],
+        before: Callable[[], None] | None = None,
+        counters: Collection[int] = (),
+    ) -> Graph | None:
+        """What `begin` launches, as a graph, without running it; None where the driver refuses.
+
+        The graph `before` becomes the new one, where that has the same kernels. In place of a counter a kernel gets a
+        constant: the number that the counter has now.
+        """
+        if counters:
+            self.numbers  # noqa: B018 - copied now
         stream, graph = self.stream, c_void_p()
+        self.copy_function  # noqa: B018 - loaded now: not all drivers do while they capture
         self.driver.call("cuStreamBeginCapture_v2", stream, _RELAXED)
-        self._own.is_capturing = True
+        self._own.is_capturing, self._own.launches = True, 0
+        self._own.counters = frozenset(counters)
         try:
             begin()
         except BaseException as error:
             self.fail(error)
-        self._own.is_capturing = False
+        self._own.is_capturing, self._own.counters = False, frozenset()
         try:
             self.driver.call("cuStreamEndCapture", stream, ctypes.byref(graph))
         except DriverError as error:  # what failed before has made the capture invalid
             self.fail(error)
         captured = int(graph.value or 0)
         if not self.has_failed:
+            if isinstance(before, Graph) and before.became(captured):
+                return before
             return Graph(self, captured)
         if captured:
             self.driver.release("cuGraphDestroy", captured)
@@ -226,7 +471,13 @@ class _ThreadState(threading.local):
 
     stream: _Stream | None = None
     failure: BaseException | None = None
+    copies: tuple[Any, Any] | None = None
+    running: int | None = None
+    """The stream, while a run goes on, in which nobody else makes another context current."""
     is_capturing = False
+    launches = 0
+    """How many were captured."""
+    counters: frozenset[int] = frozenset()
 
 
 class _Stream:
@@ -263,6 +514,16 @@ class Graph:
         finally:
             driver.release("cuGraphDestroy", graph)
         finalize(self, driver.release, "cuGraphExecDestroy", self._launchable).atexit = False
+
+    def became(self, graph: int) -> bool:
+        """Whether this is now another graph of the driver, which is given back then: one of the same kernels."""
+        driver, result = self._device.driver, (c_uint64 * 8)()
+        try:
+            driver.call("cuGraphExecUpdate_v2", self._launchable, graph, result)
+        except DriverError:
+            return False
+        driver.release("cuGraphDestroy", graph)
+        return True
 
     def __call__(self) -> None:
         device = self._device

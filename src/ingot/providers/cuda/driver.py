@@ -30,6 +30,8 @@ _SIGNATURES = {
     "cuCtxSetCurrent": "p",
     "cuModuleLoadDataEx": "ptupp",
     "cuModuleGetFunction": "ppt",
+    "cuFuncSetAttribute": "pii",
+    "cuTensorMapEncodeTiled": "piuappppiiii",
     "cuStreamCreate": "pu",
     "cuStreamDestroy_v2": "p",
     "cuStreamSynchronize": "p",
@@ -41,6 +43,10 @@ _SIGNATURES = {
     "cuMemFreeHost": "p",
     "cuMemcpyHtoDAsync_v2": "apsp",
     "cuMemcpyDtoHAsync_v2": "pasp",
+    "cuMemcpyAsync": "aasp",
+    "cuMemHostRegister_v2": "psu",
+    "cuMemHostUnregister": "p",
+    "cuCtxSynchronize": "",
     "cuLaunchKernel": "puuuuuuuppp",
     "cuEventCreate": "pu",
     "cuEventDestroy_v2": "p",
@@ -51,6 +57,7 @@ _SIGNATURES = {
     "cuStreamEndCapture": "pp",
     "cuGraphInstantiateWithFlags": "ppa",
     "cuGraphLaunch": "pp",
+    "cuGraphExecUpdate_v2": "ppp",
     "cuGraphExecDestroy": "p",
     "cuGraphDestroy": "p",
 }
@@ -58,6 +65,8 @@ _SIGNATURES = {
 
 OUT_OF_MEMORY = 2
 _NO_DEVICE = 100
+_LOST = frozenset({46, 214, 700, 701, 702, 708, 709, 714, 715, 716, 717, 718, 719, 721, 722})
+"""Errors after which every call fails: an uncorrectable error of memory, and those of kernels that ended early."""
 
 _LOG_BYTES = 1 << 14
 _ERROR_LOG, _ERROR_LOG_BYTES = 5, 6
@@ -70,6 +79,11 @@ class DriverError(ProviderError):
     def __init__(self, message: str, code: int, *, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.code = code
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the GPU refuses everything in this process from now on."""
+        return self.code in _LOST
 
 
 class Driver:
@@ -94,9 +108,9 @@ class Driver:
         if code:
             raise self.error(name, code)
 
-    def release(self, name: str, handle: int) -> None:
+    def release(self, name: str, handle: int, *arguments: int) -> None:
         """Call a function that gives back a handle; where that fails nothing is left to do, as when a process ends."""
-        getattr(self._library, name)(handle)
+        getattr(self._library, name)(handle, *arguments)
 
     def error(self, function: str, code: int, log: str = "") -> DriverError:
         """The error of a number that a function returned; `log` is what else the driver had to say."""
@@ -108,6 +122,8 @@ class Driver:
         hint = None
         if code == OUT_OF_MEMORY:
             hint = "run smaller batches, or close other programs that use the GPU"
+        elif code in _LOST:
+            hint = "the GPU is lost for this process: start it again"
         elif code == _NO_DEVICE:
             hint = "leave out the provider 'cuda', or make a GPU visible (CUDA_VISIBLE_DEVICES)"
         message = f"the NVIDIA driver refused {function}: {title} ({code}){f', {meaning}' if meaning else ''}"

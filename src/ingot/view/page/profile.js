@@ -1,15 +1,15 @@
 // What the model costs: measured on the server, shown as colours, a ranked list, a timeline and a roofline.
 // @ts-check
-import { scaledText, secondsText } from "./amounts.js";
+import { greatest, scaledText, secondsText } from "./amounts.js";
 import { addTab, openDesk, openTab, refreshDesk } from "./desk.js";
 import { announce, byId, make } from "./elements.js";
 import { measure, setMeasure } from "./measures.js";
 import { roofline } from "./roofline.js";
-import { options, tab } from "./runs.js";
+import { options } from "./runs.js";
 import { showStep } from "./steps.js";
 import { timeline } from "./timeline.js";
 import { has, isSaved } from "./transport.js";
-import { Work, stopButton } from "./work.js";
+import { Work, ended, stopButton } from "./work.js";
 
 /**
  * @typedef {import("./app.js").App} App
@@ -47,10 +47,7 @@ export async function resumeProfile(app, state) {
   if (state?.works.includes("profile") && !measurement) {
     const work = (measurement = new Work(scene, "profile"));
     openDesk(app, "costs");
-    do {
-      await new Promise((resolve) => setTimeout(resolve, 500));
-      state = await scene.get(`state/${tab}`);
-    } while (state?.works.includes("profile") && !work.isStopped);
+    state = await ended(work);
     measurement = null;
     refreshAll();
   }
@@ -103,7 +100,7 @@ function colourBy(app, place) {
   if (!profile) return;
   const [name, index, text] = MEASURES[place], amounts = (/** @type {Record<string, Cost>} */ costs) => new Map(Object.entries(costs).map(([number, cost]) => [Number(number), cost[index]]));
   const leaves = amounts(profile.nodes), total = profile.levels[app.scene.model.root]?.[index] || 1;
-  setMeasure(app, { title: name, low: "0", high: text(Math.max(0, ...leaves.values())), kind: "cost", leaves, levels: amounts(profile.levels), text: (amount) => (amount / total < 0.001 ? "" : `${text(amount)} · ${percent(amount / total)}`) });
+  setMeasure(app, { title: name, low: "0", high: text(greatest(leaves.values(), 0)), kind: "cost", leaves, levels: amounts(profile.levels), text: (amount) => (amount / total < 0.001 ? "" : `${text(amount)} · ${percent(amount / total)}`) });
 }
 
 /** @param {number} share */
