@@ -340,7 +340,7 @@ def _models(options: argparse.Namespace) -> tuple[str, int]:
 def _products(_: argparse.Namespace) -> tuple[str, int]:
     from benchmarks.gpu_products import products
 
-    return products(PROVIDERS, named("cuda").memory), 0  # type: ignore[attr-defined]
+    return products(PROVIDERS, named("cuda").memory)  # type: ignore[attr-defined]
 
 
 SECTIONS: dict[str, Callable[[argparse.Namespace], tuple[str, int]]] = {
