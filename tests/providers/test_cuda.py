@@ -526,7 +526,7 @@ def test_tiles_of_products_follow_from_their_sizes() -> None:
     assert not plan_of(1, 0, 5, 5).steps
     (step,) = plan_of(1, 4096, 4096, 4096).steps
     assert (step.function, step.grid) == ("thirds128x128", (132, 1, 1))
-    few, finish = plan_of(1, 16, 4096, 4096).steps
+    few, finish = plan_of(1, 100, 64, 8192).steps
     assert few.grid[1] > 1
     assert (finish.function, finish.scalars) == ("finish", (few.grid[1],))
 

@@ -331,13 +331,13 @@ class _Thirds(Gathered):
         hopper.fence_products(b)
         apart = tile.columns * LINE >> 4
         small = [
-            (half, 2 * piece + place)
+            (half, 2 * piece + other)
             for piece, (upper, lower) in enumerate(halves)
-            for half, place in ((lower, 0), (upper, apart))
+            for half, other in ((lower, 0), (upper, apart))
         ]
         large = [(upper, 2 * piece) for piece, (upper, _) in enumerate(halves)]
-        for number, (half, place) in enumerate((*small, *large)):  # what is cut off is of the sum so far
-            values = hopper.multiply_wide(b, values, half, b.add(right, I64(place)), I32(int(number > 0)))
+        for number, (half, at) in enumerate((*small, *large)):  # what is cut off is of the sum so far
+            values = hopper.multiply_wide(b, values, half, b.add(right, I64(at)), I32(int(number > 0)))
         hopper.commit_products(b)
         return hopper.wait_for_products(b, 0, values)
 
