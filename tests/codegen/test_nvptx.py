@@ -12,12 +12,13 @@ import pytest
 import ingot
 from golden.zoo import graph_of
 from ingot.codegen.llvm.make import object_code
-from ingot.codegen.nvptx.kernel import emit
+from ingot.codegen.nvptx.kernel import ENTRY, emit
 from ingot.codegen.nvptx.target import gpu_target
+from ingot.codegen.nvptx.variants import functions_of
 from ingot.compile import Options, compile_model
 from ingot.errors import CompileError, ProviderError
 from ingot.ir.model import Model
-from ingot.loops.ir import Kernel, kernels_in
+from ingot.loops.ir import Contraction, Kernel, kernels_in
 from ingot.loops.parametrise import parametrise
 from ingot.ops.catalog import standard
 from ingot.prepare import prepare
@@ -50,15 +51,21 @@ def kernels_of(model: Model) -> list[Kernel]:
 
 
 @cache
-def ptx_of(inputs: str, body: str, generation: tuple[int, int] = (9, 0)) -> str:
+def ptx_of(inputs: str, body: str, generation: tuple[int, int] = (9, 0), name: str = ENTRY) -> str:
     (kernel,) = kernels_of(ingot.parse_model(f"{HEAD} g ({inputs}) => (y) {{ {body} }}"))
-    return compiled(kernel, generation)
+    return compiled(kernel, generation, name)
 
 
-def compiled(kernel: Kernel, generation: tuple[int, int]) -> str:
+def compiled(kernel: Kernel, generation: tuple[int, int], name: str = ENTRY) -> str:
     target = gpu_target(*generation)
-    code, _ = object_code((emit(kernel, target).text, target.triple, target.cpu, target.features, False, "full"))
+    code, _ = object_code((emit(kernel, target, name).text, target.triple, target.cpu, target.features, False, "full"))
     return code.decode()
+
+
+def names_of(kernel: Kernel, generation: tuple[int, int]) -> list[str]:
+    """The functions of a kernel."""
+    (nest,) = kernel.nests
+    return [*functions_of(nest, gpu_target(*generation))] if isinstance(nest, Contraction) else [ENTRY]
 
 
 def test_elementwise_kernels_move_128_bits_at_once() -> None:
@@ -80,18 +87,20 @@ def test_groups_shuffle_within_a_warp_and_meet_between_them() -> None:
 
 
 def test_products_have_tiles_in_shared_memory_and_sums_in_registers() -> None:
-    text = ptx_of("float[m, k] x, float[k, n] w", "y = MatMul (x, w)")
-    assert [name in text for name in (".entry large", ".entry small", ".entry finish")] == [True] * 3
-    assert text.count("fma.rn.f32") == 8 * 8 * 8 + 4 * 4 * 16
-    assert "ld.shared.v4" in text
+    for name, products in (("large", 8 * 8 * 8), ("small", 4 * 4 * 16)):
+        text = ptx_of("float[m, k] x, float[k, n] w", "y = MatMul (x, w)", name=name)
+        assert f".entry {name}" in text
+        assert text.count("fma.rn.f32") == products
+        assert "ld.shared.v4" in text
 
 
 @pytest.mark.parametrize(("kind", "name"), [("float16", "f16"), ("bfloat16", "bf16")])
 @pytest.mark.parametrize("generation", GENERATIONS)
 def test_products_of_halves_are_those_of_tensor_cores(kind: str, name: str, generation: tuple[int, int]) -> None:
-    text = ptx_of(f"{kind}[m, k] x, {kind}[k, n] w", "y = MatMul (x, w)", generation)
-    assert text.count(f"mma.sync.aligned.m16n8k16.row.col.f32.{name}.{name}.f32") == 2 * (4 * 4 + 2 * 2)
-    assert "fma.rn" not in text
+    for side, products in ((128, 2 * 4 * 4), (64, 2 * 2 * 2)):
+        text = ptx_of(f"{kind}[m, k] x, {kind}[k, n] w", "y = MatMul (x, w)", generation, f"halves{side}")
+        assert text.count(f"mma.sync.aligned.m16n8k16.row.col.f32.{name}.{name}.f32") == products
+        assert "fma.rn" not in text
 
 
 def test_sizes_are_parameters_and_a_kernel_is_one_for_all_of_them() -> None:
@@ -125,17 +134,19 @@ def test_kernels_of_the_zoo_are_emitted(name: str) -> None:
     kernels = kernels_of(graph_of(name))
     assert kernels
     for kernel in kernels:
-        assert "ptx_kernel" in emit(kernel, gpu_target(9, 0)).text
+        for function in names_of(kernel, (9, 0)):
+            assert "ptx_kernel" in emit(kernel, gpu_target(9, 0), function).text
 
 
 @pytest.mark.skipif(shutil.which("ptxas") is None, reason="ptxas is not installed")
 @pytest.mark.parametrize("generation", GENERATIONS)
 def test_kernels_are_assembled(generation: tuple[int, int], tmp_path: Path) -> None:
-    for number, kernel in enumerate(kernels_of(graph_of("magika"))[:6]):
-        path = tmp_path / f"{number}.ptx"
-        path.write_text(compiled(kernel, generation))
-        command = ["ptxas", f"-arch={gpu_target(*generation).cpu}", str(path), "-o", str(tmp_path / "code")]
-        subprocess.run(command, check=True, capture_output=True)
+    path = tmp_path / "kernel.ptx"
+    for kernel in kernels_of(graph_of("magika"))[:6]:
+        for name in names_of(kernel, generation):
+            path.write_text(compiled(kernel, generation, name))
+            command = ["ptxas", f"-arch={gpu_target(*generation).cpu}", str(path), "-o", str(tmp_path / "code")]
+            subprocess.run(command, check=True, capture_output=True)
 
 
 def test_a_row_that_fits_into_registers_is_read_once() -> None:

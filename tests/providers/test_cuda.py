@@ -6,7 +6,7 @@ import ctypes
 import gc
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import ml_dtypes
@@ -15,14 +15,23 @@ import pytest
 
 import ingot
 from ingot import InputError, Session
+from ingot.codegen.nvptx.gpu import Gpu
 from ingot.codegen.nvptx.kernel import Shape
-from ingot.dtypes import Array
+from ingot.codegen.nvptx.target import gpu_target
+from ingot.codegen.nvptx.variant import Plan, Sized
+from ingot.codegen.nvptx.variants import cheapest
+from ingot.dims import Dim
+from ingot.dtypes import Array, DType
 from ingot.errors import ProviderError
+from ingot.loops.ir import Buffer, Contraction, Index, Kernel, Load, Var
 from ingot.providers import DEFAULT, named
 from ingot.providers.cuda import Cuda
+from ingot.providers.cuda.code import EmittedKernel
 from ingot.providers.cuda.device import Device
 from ingot.providers.cuda.driver import Driver, DriverError, open_driver
-from ingot.providers.cuda.launch import grid_of, product_grid
+from ingot.providers.cuda.launch import grid_of
+from ingot.schedule.gpu import SPLIT_ELEMENTS
+from ingot.schedule.schedule import Scheduled
 from providers.emulated import HAS_COMPILER, Emulated, Library
 from providers.test_own_memory import BRANCH, LOOP
 from providers.test_third_provider import HEAD, MIXED
@@ -481,9 +490,62 @@ def test_groups_follow_from_rows_and_their_length(rows: int, length: int, grid: 
     assert grid_of(Shape.GROUPS, [rows, length], 1000) == grid
 
 
+def plan_of(batch: int, rows: int, columns: int, depth: int, dtype: DType = DType.FLOAT32) -> Plan:
+    """The plan of a product of matrices on an H200."""
+    axes = [Var(name, size) for name, size in zip("bmnk", (batch, rows, columns, depth), strict=True)]
+    operands = []
+    for name, (outer, inner) in {"x": (axes[1], axes[3]), "w": (axes[3], axes[2])}.items():
+        terms = ((axes[0], outer.extent * inner.extent), (outer, inner.extent), (inner, 1))
+        buffer = Buffer(name, dtype, batch * outer.extent * inner.extent)
+        operands.append(Load(dtype, buffer, Index(terms)))
+    b, m, n, k = ((axis,) for axis in axes)
+    product = Contraction(DType.FLOAT32, b, m, n, k, *operands, ())
+    buffers = tuple(operand.buffer for operand in operands)
+    return cheapest(Sized(product, buffers, size_of, H200), gpu_target(*H200.capability))
+
+
+def size_of(dim: Dim) -> int:
+    assert isinstance(dim, int)
+    return dim
+
+
+H200 = Gpu((9, 0), 132, 1.98e9, 4.8e12, 232_448)
+
+
 def test_tiles_of_products_follow_from_their_sizes() -> None:
-    assert product_grid([1, 0, 5, 5], 132) is None
-    assert product_grid([1, 4096, 4096, 4096], 132) == ("large", (1024, 1, 1), 1)
-    name, (_, splits, _), same = product_grid([1, 1, 4096, 4096], 132) or ("", (0, 0, 0), 0)
-    assert name == "small"
-    assert splits == same > 1
+    assert not plan_of(1, 0, 5, 5).steps
+    (step,) = plan_of(1, 4096, 4096, 4096).steps
+    assert (step.function, step.grid) == ("large", (1024, 1, 1))
+    few, finish = plan_of(1, 1, 4096, 4096).steps
+    assert few.grid[1] > 1
+    assert (finish.function, finish.scalars) == ("finish", (few.grid[1],))
+
+
+def test_no_more_partial_sums_than_there_is_memory_for() -> None:
+    for step in plan_of(1, 600, 600, 1 << 16).steps:
+        assert step.grid[1] * 600 * 600 <= SPLIT_ELEMENTS
+
+
+@emulated
+def test_functions_are_compiled_when_sizes_need_them_first() -> None:
+    compiled: list[str] = []
+
+    class Recorder(Emulated):
+        def emit(self, scheduled: Scheduled, _: bool, /) -> Mapping[Kernel, EmittedKernel]:
+            emitted = super().emit(scheduled, _)
+            compiled.extend(name for kernel in emitted.values() for name in kernel.begun)
+            return emitted
+
+    provider = Recorder()
+    text = graph("float[m, 64] x, float[64, 80] w", "y = MatMul (x, w)")
+    session = Session(ingot.parse_model(text), providers=(provider, "reference"), fallback=False)
+    w = normal(64, 80)
+    for rows in (1, 1, 700):
+        loaded = provider.library.calls.count("cuModuleLoadDataEx")
+        x = normal(rows, 64)
+        np.testing.assert_allclose(session.run(None, {"x": x, "w": w})[0], x @ w, 1e-4, 1e-4)
+    assert set(compiled) < {"large", "small", "finish"}
+    assert provider.library.calls.count("cuModuleLoadDataEx") == loaded + 1
+    loaded += 1
+    session.run(None, {"x": normal(900, 64), "w": w})
+    assert provider.library.calls.count("cuModuleLoadDataEx") == loaded, "another size, and nothing to compile"

@@ -22,15 +22,15 @@ import numpy as np
 
 from ingot.codegen.elf import LinkedCode
 from ingot.codegen.executable_memory import Code
+from ingot.codegen.llvm.kernel import Emitted
 from ingot.codegen.llvm.make import facts, machine_for
 from ingot.codegen.llvm.templates import PendingTemplate, Template
-from ingot.codegen.nvptx.kernel import emit, launch_of
 from ingot.loops.ir import Kernel, kernels_in
-from ingot.loops.parametrise import parametrise
 from ingot.providers.cuda import Cuda
-from ingot.providers.cuda.code import EmittedKernel
+from ingot.providers.cuda.code import EmittedKernel, emit_kernels
 from ingot.providers.cuda.driver import Driver
 from ingot.schedule.schedule import Scheduled
+from ingot.schedule.target import Target
 
 HAS_COMPILER = shutil.which("cc") is not None
 
@@ -43,7 +43,7 @@ _NAMES = {
     700: b"CUDA_ERROR_ILLEGAL_ADDRESS",
     901: b"CUDA_ERROR_STREAM_CAPTURE_INVALIDATED",
 }
-_ATTRIBUTES = {16: 4, 75: 9, 76: 0}
+_ATTRIBUTES = {13: 1_980_000, 16: 4, 36: 3_201_000, 37: 6144, 75: 9, 76: 0, 97: 232_448}
 
 
 class Emulated(Cuda):
@@ -54,13 +54,14 @@ class Emulated(Cuda):
         super().__init__(number, most_bytes, Driver(self.library))
 
     def emit(self, scheduled: Scheduled, _: bool, /) -> Mapping[Kernel, EmittedKernel]:
-        return {kernel: self._emitted(kernel) for kernel in kernels_in(scheduled.steps)}
+        return emit_kernels(kernels_in(scheduled.steps), self.target, self.memory, _as_text)
 
-    def _emitted(self, kernel: Kernel) -> EmittedKernel:
-        own, pending = parametrise(kernel), PendingTemplate()
-        emitted = emit(own.kernel, self.target)
-        pending.settle(Template(Code({}, None, LinkedCode(emitted.text.encode(), {})), emitted.sizes))
-        return EmittedKernel(kernel, pending, own.sizes, launch_of(own.kernel))
+
+def _as_text(_digest: str, _target: Target, emit: Callable[[], Emitted], /) -> PendingTemplate:
+    """A function as LLVM IR, which the emulated driver loads."""
+    pending, emitted = PendingTemplate(), emit()
+    pending.settle(Template(Code({}, None, LinkedCode(emitted.text.encode(), {})), emitted.sizes))
+    return pending
 
 
 class Library:

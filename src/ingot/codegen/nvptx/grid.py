@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.types import I32, I64, PTR
+from ingot.codegen.nvptx.variant import Function
 
 WARP = 32
 
@@ -32,16 +33,18 @@ class KernelFunction(ir.Function):
         )
 
 
-def module_text(module: ir.Module, bounds: Mapping[str, tuple[int, int]]) -> str:
-    """The text of a module of kernels, with the bounds of each: the most threads of a block, and the fewest blocks.
-
-    So many blocks have to fit on a multiprocessor at once, which bounds the registers of a thread.
-    """
-    notes = [
-        f'!{1000 + number} = !{{ptr @"{name}", !"maxntidx", i32 {threads}, !"minctasm", i32 {blocks}}}'
-        for number, (name, (threads, blocks)) in enumerate(bounds.items())
-    ]
-    numbers = ", ".join(f"!{1000 + number}" for number in range(len(notes)))
+def module_text(module: ir.Module, kernel: KernelFunction, function: Function) -> str:
+    """The text of a module of one kernel, with the bounds of its blocks."""
+    bounds = {"reqntidx" if function.exact else "maxntidx": function.threads, "minctasm": function.blocks}
+    if function.cluster > 1:
+        bounds["cluster_dim_x"] = function.cluster
+    bounded = ", ".join(f'!"{name}", i32 {value}' for name, value in bounds.items())
+    notes = [f"!1000 = !{{ptr {kernel.text}, {bounded}}}"]
+    if function.maps:  # or LLVM copies them to the stack, where the copy engine cannot read them
+        last = len(kernel.parameters)
+        places = ", ".join(f"i32 {place + 1}" for place in range(last - len(function.maps), last))
+        notes += [f'!1001 = !{{ptr {kernel.text}, !"grid_constant", !1002}}', f"!1002 = !{{{places}}}"]
+    numbers = ", ".join(f"!{1000 + number}" for number in range(min(2, len(notes))))
     return "\n".join([str(module), f"!nvvm.annotations = !{{{numbers}}}", *notes, ""])
 
 

@@ -7,7 +7,8 @@ reads at once are in different banks.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 
 from ingot.codegen.llvm import ir, scalars
 from ingot.codegen.llvm.builder import Builder
@@ -16,9 +17,12 @@ from ingot.codegen.llvm.lanes import Lane
 from ingot.codegen.llvm.share import smaller
 from ingot.codegen.llvm.types import F16, F32, I16, I32, I64, stack_slot, stored, vector
 from ingot.codegen.nvptx.grid import WARP, SharedArray, barrier, register
-from ingot.codegen.nvptx.product import Block
+from ingot.codegen.nvptx.sums import Block
+from ingot.codegen.nvptx.tile_plans import BlockTile, tiled_plans
+from ingot.codegen.nvptx.variant import Function, Plan, Sized, Variant
 from ingot.dtypes import DType
 from ingot.loops.ir import Contraction, Load, Var
+from ingot.schedule.target import Target
 
 _EIGHT = 8
 """Elements that a thread copies at once, 16 bytes; also the columns of one multiplication."""
@@ -37,6 +41,11 @@ _WARP_ROWS, _WARP_COLUMNS = 2, 4
 
 _THREADS = WARP * _WARP_ROWS * _WARP_COLUMNS
 
+_RESIDENT = 2
+
+_SIDES = {128: 0.2, 64: 0.12}
+"""Rows and columns of the sums of a block, and what it reaches of the speed of tensor cores."""
+
 _FOUR_SUMS = ir.Type("{float, float, float, float}")
 _PAIR = ir.VectorType(F16, 2)
 
@@ -47,7 +56,27 @@ def is_of_halves(product: Contraction) -> bool:
     return dtype in (DType.FLOAT16, DType.BFLOAT16) and product.rhs.dtype is dtype and product.dtype is DType.FLOAT32
 
 
-def emit_half_product(b: Builder, frame: Frame, product: Contraction, side: int) -> None:
+def refuses(product: Contraction, _: Target) -> str | None:
+    return None if is_of_halves(product) else "its operands are no halves"
+
+
+def functions(product: Contraction, _: Target) -> dict[str, Function]:
+    return {
+        f"halves{side}": Function(partial(_emit, product=product, side=side), _THREADS, _RESIDENT, ("splits",))
+        for side in _SIDES
+    }
+
+
+def plans(sized: Sized) -> Iterator[Plan]:
+    for side, speed in _SIDES.items():
+        tile = BlockTile(side, _DEPTH, (_THREADS, 1), _RESIDENT, sized.gpu.halves * speed)
+        yield from tiled_plans(sized, f"halves{side}", tile)
+
+
+VARIANT = Variant("halves", refuses, functions, plans)
+
+
+def _emit(b: Builder, frame: Frame, product: Contraction, side: int) -> None:
     """The sums of a block of `side` rows and columns, with their epilogue, or as partial sums."""
     _HalfProduct(b, frame, product, side).emit()
 

@@ -5,7 +5,6 @@ The grid that it is launched with is no part of it: see `Launch`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from enum import Enum
 from functools import partial
 
@@ -15,10 +14,10 @@ from ingot.codegen.llvm.emitter import Frame, unless_empty
 from ingot.codegen.llvm.kernel import Emitted
 from ingot.codegen.llvm.types import I64, PTR
 from ingot.codegen.nvptx.grid import KernelFunction, module_text
-from ingot.codegen.nvptx.half_product import emit_half_product, is_of_halves
 from ingot.codegen.nvptx.memory import lanes_along
 from ingot.codegen.nvptx.nest import emit_nest
-from ingot.codegen.nvptx.product import FINISH, TILES, emit_finish, emit_product
+from ingot.codegen.nvptx.variant import Function
+from ingot.codegen.nvptx.variants import functions_of
 from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.loops.ir import Contraction, For, Kernel, Kind, Statement, extent
@@ -42,7 +41,7 @@ class Shape(Enum):
     GROUPS = "groups"
     """A number of rows, one for each group, and the vectors of a row."""
     PRODUCT = "product"
-    """The places of a batch, rows, columns, and what is summed."""
+    """That of a variant, which decides by all sizes: it has no extents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +56,7 @@ def launch_of(kernel: Kernel) -> Launch:
     """How a scheduled kernel is launched."""
     (nest,) = kernel.nests
     if isinstance(nest, Contraction):
-        return Launch(Shape.PRODUCT, tuple(extent(axes) for axes in (nest.batch, nest.m, nest.n, nest.k)))
+        return Launch(Shape.PRODUCT, ())
     assert isinstance(nest, tuple)
     chain, body = parallel_chain(nest)
     if is_vector(body):
@@ -78,54 +77,40 @@ def _longest(body: tuple[Statement, ...]) -> Dim:
     return -(-loop.var.extent // lanes_along(loop.body, loop.var))
 
 
-def emit(kernel: Kernel, target: Target) -> Emitted:
-    """A scheduled kernel of one nest as LLVM IR: one function, or for a product one for each tile, and its end."""
+def emit(kernel: Kernel, target: Target, name: str = ENTRY) -> Emitted:
+    """A function of a scheduled kernel of one nest as LLVM IR: of a product one of those that its variants have."""
     (nest,) = kernel.nests
-    module = ir.Module(ENTRY)
+    if isinstance(nest, Contraction):
+        function = functions_of(nest, target)[name]
+    else:
+        threads = MOST_GROUP if launch_of(kernel).shape is Shape.GROUPS else THREADS
+        function = Function(partial(emit_nest, statements=nest), threads)  # type: ignore[arg-type]
+    module = ir.Module(name)
     module.triple = target.triple
     sizes: dict[Dim, int] = {}
-    functions: list[KernelFunction] = []
-
-    def function(name: str, emit_body: Callable[[Builder, Frame], None]) -> None:
-        own = KernelFunction(module, name)
-        functions.append(own)
-        b = Builder(own.append_basic_block("entry"))
-        begin = b.append_basic_block("begin")
-        b.branch(begin)
-        b.position_at_end(begin)
-        buffers = {buffer: ir.Value(PTR, f"%b{place}") for place, buffer in enumerate(kernel.buffers)}
-        nothing = I64(0)
-        frame = Frame(
-            buffers, lambda dim: _size(dim, sizes), ir.Value(PTR, "%state"), nothing, nothing, nothing, target
-        )
-        with unless_empty(b, frame, sizes_indexed(nest)):
-            emit_body(b, frame)
-        b.ret_void()
-
-    bounds: dict[str, tuple[int, int]]
-    if isinstance(nest, Contraction):
-        for name, tile in TILES.items():
-            if is_of_halves(nest):
-                function(name, partial(emit_half_product, product=nest, side=tile.block))
-            else:
-                function(name, partial(emit_product, product=nest, tile=tile))
-        function(FINISH, lambda b, frame: emit_finish(b, frame, nest))
-        bounds = dict.fromkeys([*TILES, FINISH], (THREADS, 2))
-    else:
-        function(ENTRY, lambda b, frame: emit_nest(b, frame, nest))  # type: ignore[arg-type]
-        bounds = {ENTRY: (MOST_GROUP if launch_of(kernel).shape is Shape.GROUPS else THREADS, 1)}
+    own = KernelFunction(module, name)
+    b = Builder(own.append_basic_block("entry"))
+    begin = b.append_basic_block("begin")
+    b.branch(begin)
+    b.position_at_end(begin)
+    buffers = {buffer: ir.Value(PTR, f"%b{place}") for place, buffer in enumerate(kernel.buffers)}
+    nothing = I64(0)
+    frame = Frame(buffers, lambda dim: _size(dim, sizes), ir.Value(PTR, "%state"), nothing, nothing, nothing, target)
+    with unless_empty(b, frame, sizes_indexed(nest)):
+        function.emit(b, frame)
+    b.ret_void()
     written = {*kernel.writes, *kernel.scratch}
-    for own in functions:
-        own.parameters = [
-            *(
-                f"ptr noalias {'' if buffer in written else 'readonly '}align 16 %b{place}"
-                for place, buffer in enumerate(kernel.buffers)
-            ),
-            "ptr %state",
-            *(f"i64 %s{place}" for place in range(len(sizes))),
-            *(["i64 %splits"] if isinstance(nest, Contraction) else []),
-        ]
-    return Emitted(module_text(module, bounds), kernel.buffers, tuple(sizes))
+    own.parameters = [
+        *(
+            f"ptr noalias {'' if buffer in written else 'readonly '}align 16 %b{place}"
+            for place, buffer in enumerate(kernel.buffers)
+        ),
+        "ptr %state",
+        *(f"i64 %s{place}" for place in range(len(sizes))),
+        *(f"i64 %{scalar}" for scalar in function.scalars),
+        *(f"ptr byval([128 x i8]) align 64 %{tensor_map}" for tensor_map in function.maps),
+    ]
+    return Emitted(module_text(module, own, function), kernel.buffers, tuple(sizes))
 
 
 def _size(dim: Dim, places: dict[Dim, int]) -> ir.Value:

@@ -1,25 +1,28 @@
 """Contractions on a GPU: tiles of both operands in shared memory, a smaller tile of sums in the registers of a thread.
 
-Every product and sum is one of the element type, multiplied and added in the order of the summed axis. Where there are
-few tiles, blocks divide that axis, store partial sums, and a second function adds these, in order.
+Every product and sum is one of the element type, multiplied and added in the order of the summed axis. Any product has
+this variant but those of halves, which tensor cores multiply.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 
 from ingot.codegen.llvm import ir, scalars
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.emitter import Frame
 from ingot.codegen.llvm.lanes import Lane, count_of
-from ingot.codegen.llvm.share import smaller, up
-from ingot.codegen.llvm.types import I32, I64, element, is_float, stack_slot, vector
+from ingot.codegen.llvm.share import smaller
+from ingot.codegen.llvm.types import I32, I64, is_float, stack_slot, vector
 from ingot.codegen.nvptx.grid import SharedArray, barrier, register
-from ingot.codegen.nvptx.loops import ThreadLoops
+from ingot.codegen.nvptx.half_product import is_of_halves
+from ingot.codegen.nvptx.sums import Block
+from ingot.codegen.nvptx.tile_plans import BlockTile, tiled_plans
+from ingot.codegen.nvptx.variant import Function, Plan, Sized, Variant
 from ingot.dataclass import dataclass
-from ingot.dims import Dim
-from ingot.dtypes import DType
-from ingot.loops.ir import Contraction, Index, Load, Var, extent
+from ingot.loops.ir import Contraction, Load, Var
+from ingot.schedule.target import Target
 
 SIDE = 16
 """A block has so many rows of so many threads."""
@@ -27,19 +30,14 @@ SIDE = 16
 FOUR = 4
 """Neighbours that a thread reads of a tile at once, and copies into it."""
 
-FINISH = "finish"
-"""The function that adds partial sums."""
-
-SPLITS = ir.Value(I64, "%splits")
-"""The parameter that has the number of blocks that divide the summed axis."""
-
 
 @dataclass(frozen=True, slots=True)
 class ProductTile:
-    """A thread has `side` by `side` sums, of `depth` products at a time."""
+    """A thread has `side` by `side` sums, of `depth` products at a time; `speed` is of that of a multiprocessor."""
 
     side: int
     depth: int
+    speed: float
 
     @property
     def block(self) -> int:
@@ -48,129 +46,35 @@ class ProductTile:
 
 
 LARGE, SMALL = "large", "small"
-TILES = {LARGE: ProductTile(8, 8), SMALL: ProductTile(4, 16)}
+TILES = {LARGE: ProductTile(8, 8, 0.8), SMALL: ProductTile(4, 16, 0.55)}
 """The tiles by the names of their functions; which one is better depends on the sizes of a run."""
 
-
-def sum_type(dtype: DType) -> DType:
-    """The type of sums: halves are summed as float32."""
-    return DType.FLOAT32 if dtype in (DType.FLOAT16, DType.BFLOAT16) else dtype
+_RESIDENT = 2
 
 
-def emit_product(b: Builder, frame: Frame, product: Contraction, tile: ProductTile) -> None:
+def refuses(product: Contraction, _: Target) -> str | None:
+    return "tensor cores multiply halves" if is_of_halves(product) else None
+
+
+def functions(product: Contraction, _: Target) -> dict[str, Function]:
+    return {
+        name: Function(partial(_emit, product=product, tile=tile), SIDE * SIDE, _RESIDENT, ("splits",))
+        for name, tile in TILES.items()
+    }
+
+
+def plans(sized: Sized) -> Iterator[Plan]:
+    for name, tile in TILES.items():
+        rate = sized.gpu.singles * tile.speed
+        yield from tiled_plans(sized, name, BlockTile(tile.block, tile.depth, (SIDE, SIDE), _RESIDENT, rate))
+
+
+VARIANT = Variant("single elements", refuses, functions, plans)
+
+
+def _emit(b: Builder, frame: Frame, product: Contraction, tile: ProductTile) -> None:
     """The sums of a block, with their epilogue, or as partial sums."""
     _Product(b, frame, product, tile).emit()
-
-
-def emit_finish(b: Builder, frame: Frame, product: Contraction) -> None:
-    """The sums of partial sums, an element for each thread, with their epilogue."""
-    Sums(b, frame, product).finish()
-
-
-class Sums(ThreadLoops):
-    """What both functions know: the axes, and the epilogue of a sum."""
-
-    def __init__(self, b: Builder, frame: Frame, product: Contraction) -> None:
-        super().__init__(b, frame)
-        self.product = product
-        self.sum_dtype = sum_type(product.dtype)
-        self.sum_kind = element(self.sum_dtype)
-        (self.n,) = product.n
-        self.four_bytes = min(16, FOUR * self.sum_dtype.numpy.itemsize)
-        size = frame.size
-        self.rows, self.columns, self.depth = (size(extent(axes)) for axes in (product.m, product.n, product.k))
-        self.batch = size(extent(product.batch))
-
-    def finish(self) -> None:
-        b, product = self.b, self.product
-        total = self.frame.size(extent((*product.batch, *product.m, *product.n)))
-        pointer = self.frame.buffers[product.scratch[0]]
-        with self.loop(*self.strided(total)) as number:
-            cell = stack_slot(b, self.sum_kind)
-            b.store(scalars.number(self.sum_dtype, 0, 1), cell)
-            with b.counted(I64(0), SPLITS, I64(1)) as split:
-                place = b.gep(pointer, [b.add(b.mul(split, total), number)], source_etype=self.sum_kind)
-                b.store(self.added(b.load(cell, self.sum_kind), b.load(place, self.sum_kind)), cell)
-            self.unflatten((*product.batch, *product.m, *product.n), number)
-            self.end(b.load(cell, self.sum_kind))
-
-    def added(self, one: ir.Value, other: ir.Value) -> ir.Value:
-        return (self.b.fadd if is_float(self.sum_dtype) else self.b.add)(one, other)
-
-    def end(self, total: ir.Value) -> None:
-        """The epilogue of a sum, or of a vector of them."""
-        self._known = {}
-        self.locals["sum"] = scalars.cast(self.b, total, self.sum_dtype, self.product.dtype)
-        self.statements(self.product.body)
-        self._known = {}
-
-
-class Block(Sums):
-    """The sums of one block: `side` rows and columns, and a part of the summed axis in steps of `depth`."""
-
-    def __init__(self, b: Builder, frame: Frame, product: Contraction, side: int, depth: int) -> None:
-        super().__init__(b, frame, product)
-        self.thread = self.thread_of_block()
-        row_tiles = up(b, self.rows, I64(side))
-        block = register(b, "ctaid.x")
-        self.top = b.mul(b.srem(block, row_tiles), I64(side))
-        self.left = b.mul(b.sdiv(block, row_tiles), I64(side))
-        self.split = register(b, "ctaid.y")
-        chunk = b.mul(up(b, up(b, self.depth, I64(depth)), SPLITS), I64(depth))
-        self.begin = b.mul(self.split, chunk)
-        self.end_of_split = smaller(b, b.add(self.begin, chunk), self.depth)
-
-    @property
-    def right(self) -> Load:
-        """The load of the right operand."""
-        return _as_load(self.product) if self.product.packed else self.product.rhs
-
-    def store_sums(
-        self,
-        memory: ir.Value,
-        pieces: int,
-        lanes: int,
-        place_of: Callable[[ir.Value], tuple[ir.Value, ir.Value]],
-        place: ir.Value,
-    ) -> None:
-        """Store the sums of a thread, which lie in memory in pieces of `lanes` neighbours, at a place of the batch.
-
-        `place_of` is the row and the first column of a piece.
-        """
-        b, product = self.b, self.product
-        aligned = self.is_aligned(product.body, self.n, lanes)
-        is_split = b.icmp_signed(">", SPLITS, I64(1))
-        align = min(16, lanes * self.sum_dtype.numpy.itemsize)
-        with self.loop(I64(0), I64(pieces), I64(1)) as piece:
-            row, column = place_of(piece)
-            inside = b.and_(b.icmp_signed("<", row, self.rows), b.icmp_signed("<", column, self.columns))
-            with b.if_then(inside):
-                self.unflatten(product.m, row)
-                address = b.gep(memory, [b.mul(piece, I64(lanes))], source_etype=self.sum_kind)
-                end = b.add(column, I64(lanes))
-                whole = b.and_(b.and_(aligned, b.not_(is_split)), b.icmp_signed("<=", end, self.columns))
-                with b.if_else(whole) as (then, otherwise):
-                    with then:
-                        self.variables[self.n] = column
-                        self._lane = Lane(self.n, lanes, None)
-                        self.end(b.load(address, vector(self.sum_kind, lanes), align))
-                        self._lane = None
-                    with otherwise, self.loop(column, smaller(b, end, self.columns), I64(1)) as at:
-                        lane = b.gep(address, [b.sub(at, column)], source_etype=self.sum_kind)
-                        total = b.load(lane, self.sum_kind)
-                        with b.if_else(is_split) as (divided, alone):
-                            with divided:
-                                self._store_partial(total, place, row, at)
-                            with alone:
-                                self.variables[self.n] = at
-                                self.end(total)
-
-    def _store_partial(self, total: ir.Value, place: ir.Value, row: ir.Value, column: ir.Value) -> None:
-        b = self.b
-        at = b.add(b.mul(self.split, self.batch), place)
-        for count, value in ((self.rows, row), (self.columns, column)):
-            at = b.add(b.mul(at, count), value)
-        b.store(total, b.gep(self.frame.buffers[self.product.scratch[0]], [at], source_etype=self.sum_kind))
 
 
 class _Product(Block):
@@ -370,13 +274,3 @@ class _Operand:
         for number in range(FOUR):
             place = b.gep(array, [b.add(at, I64(number * line))], source_etype=kind)
             b.store(b.extract_element(four, I32(number)), place)
-
-
-def _as_load(product: Contraction) -> Load:
-    """The load of a constant right operand, which lies as [batch, k, n]."""
-    terms: list[tuple[Var, Dim]] = []
-    step: Dim = 1
-    for var in reversed((*product.batch, *product.k, *product.n)):
-        terms.append((var, step))
-        step = step * var.extent
-    return Load(product.rhs.dtype, product.rhs.buffer, Index(tuple(reversed(terms))))

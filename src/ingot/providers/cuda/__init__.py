@@ -85,7 +85,7 @@ class Cuda:
         from ingot.loops.ir import kernels_in
         from ingot.providers.cuda.code import emit_kernels
 
-        return emit_kernels(kernels_in(scheduled.steps), self.target)
+        return emit_kernels(kernels_in(scheduled.steps), self.target, self.memory)
 
     def link_draft(self, emitted: Mapping[Kernel, Any]) -> None:
         """There are no drafts."""

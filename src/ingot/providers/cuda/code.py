@@ -1,51 +1,111 @@
-"""Kernels of a plan as PTX, compiled in the background and loaded, and the constants that they read."""
+"""Kernels of a plan as PTX, compiled in the background and loaded, and the constants that they read.
+
+A product has many functions, of which sizes choose: those for the sizes that are known are compiled with the model,
+others when a run needs them first.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import field
 from functools import partial
+from threading import Lock
+from typing import Protocol
 
 import numpy as np
 
 from ingot.codegen.executable_memory import Code
 from ingot.codegen.kernel_code import KernelCode
+from ingot.codegen.llvm.kernel import Emitted
 from ingot.codegen.llvm.templates import PendingTemplate, template
 from ingot.codegen.nvptx.kernel import ENTRY, Launch, Shape, emit, launch_of
-from ingot.codegen.nvptx.product import FINISH, TILES
+from ingot.codegen.nvptx.variant import Plan, Sized, Step
+from ingot.codegen.nvptx.variants import cheapest
 from ingot.dataclass import dataclass
-from ingot.dims import Dim, substitute
+from ingot.dims import Dim, evaluate, symbols
+from ingot.dims.expr import terms_of
+from ingot.dims.substitution import value_of
 from ingot.dtypes import Array
 from ingot.fuse.contraction import Packed
 from ingot.loops.digest import digest
-from ingot.loops.ir import Buffer, Kernel
+from ingot.loops.ir import Buffer, Contraction, Kernel
 from ingot.loops.parametrise import parametrise
 from ingot.prim.tensor import Constant
 from ingot.providers.cuda.device import Device
-from ingot.providers.cuda.launch import Launcher
+from ingot.providers.cuda.launch import Launcher, grid_of
 from ingot.runtime.processors import processors
 from ingot.runtime.rows import buffers_in
 from ingot.schedule.schedule import Scheduled
 from ingot.schedule.target import Target
 
 
-@dataclass(frozen=True, slots=True)
+class Compile(Protocol):
+    """Begins to compile a function, by its digest, unless that was done before."""
+
+    def __call__(self, digest: str, target: Target, emit: Callable[[], Emitted], /) -> PendingTemplate: ...
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class EmittedKernel:
-    """A kernel whose template compiles in the background, the sizes of its parameters, and how it is launched."""
+    """A kernel whose functions compile in the background, those that are needed; its template, and its sizes."""
 
     kernel: Kernel
-    template: PendingTemplate
+    own: Kernel
+    """The kernel with parameters for its sizes."""
     sizes: Mapping[str, Dim]
+    """What its parameters are."""
     launch: Launch
+    target: Target
+    digest: str
+    compile: Compile
+    _functions: dict[str, PendingTemplate] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
+
+    @property
+    def begun(self) -> tuple[str, ...]:
+        """The functions that are compiled, or about to be."""
+        return tuple(self._functions)
+
+    def function(self, name: str) -> PendingTemplate:
+        """A function; it begins to compile if it was not needed before."""
+        with self._lock:
+            pending = self._functions.get(name)
+            if pending is None:
+                key = self.digest if name == ENTRY else f"{self.digest}:{name}"
+                begin = partial(emit, self.own, self.target, name)
+                pending = self._functions[name] = self.compile(key, self.target, begin)
+            return pending
+
+    def plan(self, device: Device, values: Sequence[int]) -> Plan:
+        """What is launched where the parameters have these values."""
+        size = _evaluated(dict(zip(self.sizes, values, strict=True)))
+        (nest,) = self.own.nests
+        if self.launch.shape is Shape.PRODUCT:
+            assert isinstance(nest, Contraction)
+            return cheapest(Sized(nest, self.own.buffers, size, device.gpu), self.target)
+        grid = grid_of(self.launch.shape, [size(extent) for extent in self.launch.extents], device.multiprocessors)
+        return Plan(0.0, () if grid is None else (Step(ENTRY, (grid[0], 1, 1), grid[1]),))
 
 
-def emit_kernels(kernels: Iterable[Kernel], target: Target) -> dict[Kernel, EmittedKernel]:
-    """Begin to compile the templates of kernels, those that are not yet: kernels of other sizes share one."""
+def emit_kernels(
+    kernels: Iterable[Kernel], target: Target, device: Device, compiled: Compile = template
+) -> dict[Kernel, EmittedKernel]:
+    """Begin to compile kernels, those that are not yet: kernels of other sizes share one.
+
+    Where sizes are not known, the functions of a product are those for a run in which each such size is one.
+    """
     emitted = {}
     for kernel in kernels:
         own = parametrise(kernel)
-        shared = template(digest(own.kernel), target, partial(emit, own.kernel, target))
-        emitted[kernel] = EmittedKernel(kernel, shared, own.sizes, launch_of(own.kernel))
+        key = digest(own.kernel)
+        entry = EmittedKernel(kernel, own.kernel, own.sizes, launch_of(own.kernel), target, key, compiled)
+        emitted[kernel] = entry
+        if entry.launch.shape is not Shape.PRODUCT:
+            entry.function(ENTRY)
+            continue
+        for step in entry.plan(device, [_with_ones(size) for size in own.sizes.values()]).steps:
+            entry.function(step.function)
     return emitted
 
 
@@ -57,14 +117,41 @@ def link_kernels(emitted: Mapping[Kernel, EmittedKernel], device: Device) -> dic
 
 
 def _linked(emitted: EmittedKernel, device: Device) -> KernelCode:
-    compiled = emitted.template.template()
-    assert compiled.code.plain is not None
-    names = (*TILES, FINISH) if emitted.launch.shape is Shape.PRODUCT else (ENTRY,)
-    functions = {name: device.function(compiled.code.plain.code, name) for name in names}
-    sizes = tuple(substitute(size, emitted.sizes) for size in (*compiled.sizes, *emitted.launch.extents))
-    own = len(compiled.sizes), len(emitted.launch.extents)
-    launcher = Launcher(device, functions, emitted.launch.shape, len(emitted.kernel.buffers), *own)
-    return KernelCode(Code({"kernel": launcher.address}, launcher), emitted.kernel.buffers, sizes)
+    loaded = LoadedKernel(emitted, device)
+    for name in emitted.begun:
+        loaded.function(name)
+    launcher = Launcher(device, loaded, len(emitted.kernel.buffers), len(emitted.sizes))
+    scalars = tuple(emitted.sizes.values())
+    return KernelCode(Code({"kernel": launcher.address}, launcher), emitted.kernel.buffers, scalars)
+
+
+class LoadedKernel:
+    """A kernel on a device: its plans, and its functions, which are loaded when they are needed."""
+
+    def __init__(self, emitted: EmittedKernel, device: Device) -> None:
+        self._emitted, self._device = emitted, device
+
+    def plan(self, values: Sequence[int]) -> Plan:
+        return self._emitted.plan(self._device, values)
+
+    def function(self, name: str) -> tuple[int, Callable[[Sequence[int]], list[int]]]:
+        compiled = self._emitted.function(name).template()
+        assert compiled.code.plain is not None
+        return self._device.function(compiled.code.plain.code, name), partial(self._sizes, compiled.sizes)
+
+    def _sizes(self, sizes: Sequence[Dim], values: Sequence[int]) -> list[int]:
+        size = _evaluated(dict(zip(self._emitted.sizes, values, strict=True)))
+        return [size(dim) for dim in sizes]
+
+
+def _evaluated(values: Mapping[str, int]) -> Callable[[Dim], int]:
+    """What sizes are where the parameters have these values, of which offsets may be negative."""
+    return lambda dim: value_of(terms_of(dim), values.__getitem__)
+
+
+def _with_ones(size: Dim) -> int:
+    """A size in which those that are not known are one."""
+    return evaluate(size, dict.fromkeys(symbols(size), 1))
 
 
 def constant_memory(scheduled: Scheduled) -> dict[Buffer, Array]:

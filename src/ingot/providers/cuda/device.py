@@ -5,13 +5,16 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import threading
-from collections.abc import Callable
-from ctypes import c_float, c_size_t, c_uint64, c_void_p
+from collections.abc import Callable, Sequence
+from ctypes import c_float, c_size_t, c_uint32, c_uint64, c_void_p
+from functools import cached_property
 from statistics import median
 from typing import Any
 from weakref import finalize
 
-from ingot.dtypes import Array
+from ingot.codegen.nvptx.gpu import Gpu
+from ingot.codegen.nvptx.variant import TensorMap
+from ingot.dtypes import Array, DType
 from ingot.errors import ProviderError
 from ingot.providers.cuda.driver import Driver, DriverError
 
@@ -20,7 +23,15 @@ _PORTABLE_AND_MAPPED = 3
 _RELAXED = 2
 _RELEASE_THRESHOLD = 4
 _MULTIPROCESSORS, _MAJOR, _MINOR = 16, 75, 76
-"""Numbers of the driver's interface: flags of streams, of pinned memory and of captures, and attributes."""
+_CLOCK, _MEMORY_CLOCK, _BUS_BITS, _SHARED = 13, 36, 37, 97
+_DYNAMIC_SHARED = 8
+_PLAIN_SHARED = 48 << 10
+_MAP_TYPES = {DType.FLOAT16: 6, DType.FLOAT32: 7, DType.BFLOAT16: 9}
+_SWIZZLE_128, _PROMOTE_128 = 3, 2
+"""Numbers of the driver's interface: flags of streams, of pinned memory and of captures, attributes, and of tensor maps
+the types of elements, how lines are swizzled, and how much is read into L2 at once."""
+
+_MAP_BYTES, _MAP_ALIGN = 128, 64
 
 
 class Device:
@@ -50,6 +61,8 @@ class Device:
         self.shared: set[int] = set()
         """The addresses of memory that the host reads and writes in place, too."""
         self._loaded: dict[str, _Module] = {}
+        self._shared: dict[int, int] = {}
+        """The dynamic shared memory that functions may have, where it is more than any may."""
 
     # --- threads
 
@@ -153,12 +166,59 @@ class Device:
                 module.functions[name] = self.driver.function(module.number, name)
             return module.functions[name]
 
-    def launch(self, function: int, grid: tuple[int, int, int], block: tuple[int, int], arguments: Any) -> None:
-        """Launch a kernel on the stream of this thread; `arguments` are 64-bit numbers."""
-        addresses = (c_void_p * len(arguments))(
-            *range(ctypes.addressof(arguments), ctypes.addressof(arguments) + 8 * len(arguments), 8)
+    @cached_property
+    def gpu(self) -> Gpu:
+        """The numbers that decide which kernel is the fastest."""
+        clock, memory, bits, shared = (
+            self.driver.integer("cuDeviceGetAttribute", which, self._handle)
+            for which in (_CLOCK, _MEMORY_CLOCK, _BUS_BITS, _SHARED)
         )
-        self.driver.call("cuLaunchKernel", function, *grid, *block, 1, 0, self.stream, addresses, None)
+        bandwidth = 2e3 * memory * bits / 8  # both clocks are in kHz, and memory moves twice in a cycle
+        return Gpu(self.capability, self.multiprocessors, 1e3 * clock, bandwidth, shared)
+
+    def launch(
+        self,
+        function: int,
+        grid: tuple[int, int, int],
+        block: tuple[int, int],
+        numbers: Sequence[int],
+        maps: Sequence[Any] = (),
+        shared: int = 0,
+    ) -> None:
+        """Launch a kernel on the stream of this thread. Its arguments are 64-bit numbers, and tensor maps after them.
+
+        `shared` are the bytes of its dynamic shared memory.
+        """
+        if shared > _PLAIN_SHARED and self._shared.get(function, 0) < shared:
+            self.driver.call("cuFuncSetAttribute", function, _DYNAMIC_SHARED, shared)
+            self._shared[function] = shared
+        arguments = (c_uint64 * len(numbers))(*[number & 0xFFFFFFFFFFFFFFFF for number in numbers])
+        start = ctypes.addressof(arguments)
+        places = [*range(start, start + 8 * len(numbers), 8), *map(ctypes.addressof, maps)]
+        addresses = (c_void_p * len(places))(*places)
+        self.driver.call("cuLaunchKernel", function, *grid, *block, 1, shared, self.stream, addresses, None)
+
+    def tensor_map(self, of: TensorMap, address: int) -> Any:
+        """A tensor map for a buffer at an address: 128 bytes, which a launch copies."""
+        memory = ctypes.create_string_buffer(_MAP_BYTES + _MAP_ALIGN)
+        encoded = (c_uint64 * (_MAP_BYTES // 8)).from_buffer(memory, -ctypes.addressof(memory) % _MAP_ALIGN)
+        rank = len(of.sizes)
+        self.driver.call(
+            "cuTensorMapEncodeTiled",
+            ctypes.byref(encoded),
+            _MAP_TYPES[of.dtype],
+            rank,
+            address + of.offset,
+            (c_uint64 * rank)(*of.sizes),
+            (c_uint64 * max(1, rank - 1))(*of.strides),
+            (c_uint32 * rank)(*of.box),
+            (c_uint32 * rank)(*[1] * rank),
+            0,
+            _SWIZZLE_128,
+            _PROMOTE_128,
+            0,
+        )
+        return encoded
 
     def seconds(self, begin: Callable[[], None], rounds: int) -> float:
         """The median time, on the device, of what `begin` launches."""

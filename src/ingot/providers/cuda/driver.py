@@ -30,6 +30,8 @@ _SIGNATURES = {
     "cuCtxSetCurrent": "p",
     "cuModuleLoadDataEx": "ptupp",
     "cuModuleGetFunction": "ppt",
+    "cuFuncSetAttribute": "pii",
+    "cuTensorMapEncodeTiled": "piuappppiiii",
     "cuStreamCreate": "pu",
     "cuStreamDestroy_v2": "p",
     "cuStreamSynchronize": "p",

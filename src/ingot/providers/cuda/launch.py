@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
-from ctypes import c_int32, c_int64, c_uint64, c_void_p
-from typing import Any
+from collections.abc import Callable, Sequence
+from ctypes import c_int32, c_int64, c_void_p
+from typing import Protocol
 
-from ingot.codegen.nvptx.kernel import ENTRY, MOST_GROUP, THREADS, Shape
-from ingot.codegen.nvptx.product import FINISH, LARGE, SIDE, SMALL, TILES
+from ingot.codegen.nvptx.kernel import MOST_GROUP, THREADS, Shape
 from ingot.codegen.nvptx.rows import HELD
+from ingot.codegen.nvptx.variant import Plan, Step
 from ingot.providers.cuda.device import Device
-from ingot.schedule.gpu import SPLIT_ELEMENTS
 
 KERNEL = ctypes.CFUNCTYPE(c_int64, *[c_void_p] * 4, *[c_int64] * 3)
 """The signature by which the thread pool calls a kernel: see `codegen/llvm/kernel.py`."""
@@ -22,22 +21,27 @@ _WAVES = 8
 _VECTORS_A_THREAD = HELD
 """Vectors of a row that each thread of a group has, if there are not too many: as many as it holds."""
 
-_SHORTEST_SPLIT = 8
-"""Tiles of the summed axis that are worth a block."""
+_MOST_PLANS = 64
+"""Sizes whose plans are kept for a kernel."""
 
-_MOST_PLACES = 65_535
-"""The most blocks along the second and third axis of a grid."""
+
+class Planned(Protocol):
+    """What a launcher has to know of a kernel."""
+
+    def plan(self, values: Sequence[int]) -> Plan:
+        """What is launched for the values of the kernel's runtime scalars."""
+
+    def function(self, name: str) -> tuple[int, Callable[[Sequence[int]], list[int]]]:
+        """A function that is loaded, and which sizes it takes of those values."""
 
 
 class Launcher:
-    """Launches one kernel, whose functions are by name in `functions`."""
+    """Launches one kernel, which has so many buffers and runtime scalars."""
 
-    def __init__(
-        self, device: Device, functions: Mapping[str, int], shape: Shape, buffers: int, sizes: int, extents: int
-    ) -> None:
-        """It takes so many buffers and sizes; behind these lie so many extents of its work."""
-        self._device, self._functions, self._shape = device, functions, shape
-        self._buffers, self._sizes, self._extents = buffers, sizes, extents
+    def __init__(self, device: Device, kernel: Planned, buffers: int, scalars: int) -> None:
+        self._device, self._kernel = device, kernel
+        self._buffers, self._scalars = buffers, scalars
+        self._plans: dict[tuple[int, ...], list[tuple[Step, int, list[int]]]] = {}
         self.callback = KERNEL(self._call)
         """Holds the function that is called: it has to be referenced as long as that may be."""
 
@@ -60,33 +64,24 @@ class Launcher:
     def _launch(self, slots: int, which: int, scalars: int, state: int) -> None:
         numbers = (c_int32 * self._buffers).from_address(which)
         addresses = [c_int64.from_address(slots + 8 * number).value for number in numbers]
-        values = (c_int64 * (self._sizes + self._extents)).from_address(scalars)[:]
-        sizes, extents = values[: self._sizes], values[self._sizes :]
-        arguments = [*addresses, state, *sizes]
-        if self._shape is Shape.PRODUCT:
-            self._launch_product(arguments, extents)
-        else:
-            grid = grid_of(self._shape, extents, self._device.multiprocessors)
-            if grid is not None:
-                self._begin(ENTRY, (grid[0], 1, 1), grid[1], arguments)
+        values = tuple((c_int64 * self._scalars).from_address(scalars))
+        for step, function, sizes in self._plans.get(values) or self._planned(values):
+            maps = [self._device.tensor_map(own, addresses[own.buffer]) for own in step.maps]
+            arguments = [*addresses, state, *sizes, *step.scalars]
+            self._device.launch(function, step.grid, step.block, arguments, maps, step.shared)
         if not self._device.shared.isdisjoint(addresses):
             self._device.wait()
 
-    def _launch_product(self, arguments: list[int], extents: list[int]) -> None:
-        plan = product_grid(extents, self._device.multiprocessors)
-        if plan is None:
-            return
-        name, grid, splits = plan
-        self._begin(name, grid, (SIDE, SIDE), [*arguments, splits])
-        if splits > 1:
-            batch, rows, columns, _ = extents
-            finish = grid_of(Shape.THREADS, [batch * rows * columns], self._device.multiprocessors)
-            assert finish is not None
-            self._begin(FINISH, (finish[0], 1, 1), finish[1], [*arguments, splits])
-
-    def _begin(self, name: str, grid: tuple[int, int, int], block: tuple[int, int], arguments: list[int]) -> None:
-        packed: Any = (c_uint64 * len(arguments))(*[argument & 0xFFFFFFFFFFFFFFFF for argument in arguments])
-        self._device.launch(self._functions[name], grid, block, packed)
+    def _planned(self, values: tuple[int, ...]) -> list[tuple[Step, int, list[int]]]:
+        """The launches for these values, with the functions, which are compiled if they were not needed before."""
+        launches = []
+        for step in self._kernel.plan(values).steps:
+            function, sizes_of = self._kernel.function(step.function)
+            launches.append((step, function, sizes_of(values)))
+        if len(self._plans) >= _MOST_PLANS:
+            self._plans.clear()
+        self._plans[values] = launches
+        return launches
 
 
 def grid_of(shape: Shape, extents: list[int], multiprocessors: int) -> tuple[int, tuple[int, int]] | None:
@@ -103,19 +98,3 @@ def grid_of(shape: Shape, extents: list[int], multiprocessors: int) -> tuple[int
         group *= 2
     groups = max(1, THREADS // group)
     return min(-(-rows // groups), most), (group, groups)
-
-
-def product_grid(extents: list[int], multiprocessors: int) -> tuple[str, tuple[int, int, int], int] | None:
-    """The function for a product, its grid, and how many blocks divide the summed axis; None if there is no sum."""
-    batch, rows, columns, depth = extents
-    if 0 in (batch, rows, columns):
-        return None
-    places = min(batch, _MOST_PLACES)
-    blocks = {name: -(-rows // tile.block) * -(-columns // tile.block) for name, tile in TILES.items()}
-    name = LARGE if blocks[LARGE] * places >= multiprocessors * 3 // 4 else SMALL
-    if blocks[name] * places >= multiprocessors:
-        return name, (blocks[name], 1, places), 1
-    tiles = -(-depth // TILES[name].depth)
-    most_splits = SPLIT_ELEMENTS // (batch * rows * columns)
-    splits = min(2 * multiprocessors // (blocks[name] * places), tiles // _SHORTEST_SPLIT, most_splits)
-    return name, (blocks[name], max(1, splits), places), max(1, splits)

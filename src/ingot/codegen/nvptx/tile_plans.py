@@ -1,0 +1,52 @@
+"""Plans of products whose blocks each have a tile of the sums, and a part of the summed axis where tiles are few."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ingot.codegen.nvptx.sums import finish_steps, most_splits
+from ingot.codegen.nvptx.variant import Plan, Sized, Step
+from ingot.dataclass import dataclass
+
+_MOST_PLACES = 65_535
+"""The most blocks along the second and third axis of a grid."""
+
+_SHORTEST_SPLIT = 8
+"""Tiles of the summed axis that are worth a block."""
+
+_FILL = 1e-6
+"""Seconds of a block before its first product and after its last one."""
+
+_ALONE = 0.7
+"""Of the speed of a multiprocessor, what a block reaches that is alone there."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockTile:
+    """What a block does: `side` by `side` sums, in steps of `depth` products; `resident` blocks are at once on a
+    multiprocessor, which does `rate` operations a second then.
+    """
+
+    side: int
+    depth: int
+    block: tuple[int, int]
+    resident: int
+    rate: float
+
+
+def tiled_plans(sized: Sized, name: str, tile: BlockTile) -> Iterator[Plan]:
+    """A plan for each number of blocks that divide the summed axis: one, and as many as fill the multiprocessors."""
+    gpu, places = sized.gpu, min(sized.batch, _MOST_PLACES)
+    tiles = -(-sized.rows // tile.side) * -(-sized.columns // tile.side)
+    steps = -(-sized.depth // tile.depth)
+    filling = (gpu.multiprocessors * waves // (tiles * places) for waves in range(1, tile.resident + 1))
+    most = min(steps // _SHORTEST_SPLIT, most_splits(sized), _MOST_PLACES)
+    for splits in sorted({1, *(min(count, most) for count in filling)} - {0, -1}):
+        blocks = tiles * sized.batch * splits
+        at_once = min(tile.resident, -(-blocks // gpu.multiprocessors))
+        rate = tile.rate / at_once * (_ALONE if at_once == 1 else 1)
+        work = 2 * tile.side**2 * tile.depth * -(-steps // splits)
+        waves = -(-blocks // (gpu.multiprocessors * at_once))
+        finish, more = finish_steps(sized, splits)
+        seconds = gpu.step + waves * (_FILL + work / rate) + more
+        yield Plan(seconds, (Step(name, (tiles, splits, places), tile.block, (splits,)), *finish))

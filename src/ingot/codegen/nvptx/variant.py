@@ -1,0 +1,103 @@
+"""Variants of the kernel of a product: each takes some products, and says what it costs for the sizes of a run.
+
+A variant is a module of its own. It has functions, each of which is compiled when it is needed first, and plans: what
+is launched for the sizes of a run, and how long that takes, about. The cheapest plan of all variants is run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import field
+
+from ingot.codegen.llvm.builder import Builder
+from ingot.codegen.llvm.emitter import Frame
+from ingot.codegen.nvptx.gpu import Gpu
+from ingot.dataclass import dataclass
+from ingot.dims import Dim
+from ingot.dtypes import DType
+from ingot.loops.ir import Buffer, Contraction, extent
+from ingot.schedule.target import Target
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function of a kernel. Beside what all take it has `scalars`, int64, and `maps`, tensor maps, by name.
+
+    A block has at most `threads` threads, and so many `blocks` fit on a multiprocessor at once, which bounds the
+    registers of a thread. With `exact`, a block has no fewer threads. `cluster` is how many blocks are one cluster.
+    """
+
+    emit: Callable[[Builder, Frame], None]
+    threads: int
+    blocks: int = 1
+    scalars: tuple[str, ...] = ()
+    maps: tuple[str, ...] = ()
+    exact: bool = False
+    cluster: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class TensorMap:
+    """How the copy engine (TMA) walks a buffer, by its place among those of the kernel; axes are innermost first.
+
+    `strides` are the bytes of a step along every axis but the innermost, multiples of 16, as are `offset` and the
+    buffer's address. A copy has `box` elements; lines of 128 bytes are swizzled.
+    """
+
+    buffer: int
+    dtype: DType
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    box: tuple[int, ...]
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A launch: a function, its grid and block, its `scalars` and `maps`, and the bytes of dynamic shared memory."""
+
+    function: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int]
+    scalars: tuple[int, ...] = ()
+    maps: tuple[TensorMap, ...] = ()
+    shared: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Launches one after another, and the seconds that they take, about."""
+
+    seconds: float
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sized:
+    """A product with the sizes of a run, on a GPU. `buffers` are those of its kernel."""
+
+    product: Contraction
+    buffers: tuple[Buffer, ...]
+    size: Callable[[Dim], int]
+    gpu: Gpu
+    batch: int = field(init=False)
+    rows: int = field(init=False)
+    columns: int = field(init=False)
+    depth: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        product = self.product
+        roles = {"batch": product.batch, "rows": product.m, "columns": product.n, "depth": product.k}
+        for name, axes in roles.items():
+            object.__setattr__(self, name, self.size(extent(axes)))
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A way to compute products. `refuses` has the reason why it does not take one, which no size decides."""
+
+    name: str
+    refuses: Callable[[Contraction, Target], str | None]
+    functions: Callable[[Contraction, Target], Mapping[str, Function]]
+    plans: Callable[[Sized], Iterable[Plan]]
+    """The plans for the sizes of a run: none where these do not suit; there are always some of another variant."""
