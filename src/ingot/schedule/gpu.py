@@ -15,6 +15,7 @@ from ingot.errors import CompileError
 from ingot.fuse.build import Fused
 from ingot.fuse.limits import FusionLimits
 from ingot.loops.ir import (
+    Attention,
     Buffer,
     Contraction,
     For,
@@ -32,6 +33,7 @@ from ingot.loops.join_axes import join_axes
 from ingot.loops.kernel import kernel_of
 from ingot.loops.rewrite import stores
 from ingot.prim.tensor import Tensor
+from ingot.schedule.gpu_attention import WIDEST, schedule_gpu_attention
 from ingot.schedule.nest import collapse, contiguous_axis
 from ingot.schedule.schedule import Scheduled, replace_kernels
 from ingot.schedule.split_reduction import SplitReduction, split_reduction
@@ -60,16 +62,17 @@ _FOLDED = 1 << 20
 
 
 def gpu_limits() -> FusionLimits:
-    """The numbers that fusion decides by for a GPU: attention stays apart, and padding is checked by every thread."""
+    """The numbers that fusion decides by for a GPU, on which every thread checks padding."""
     return FusionLimits(
         padded_row=1,
         columns=0,
-        attention_rows=None,
+        attention_rows=1,
         folded_bytes=_FOLDED,
         inlined=_INLINED,
         few_rows=_FEW_ROWS,
         long_row=_LONG_ROW,
         reads_codes=False,
+        attention_width=WIDEST,
     )
 
 
@@ -114,6 +117,8 @@ def _schedule(nest: KernelNest, name: str) -> KernelNest:
         case Contraction():
             partial = Buffer(f"{name}_partial", DType.FLOAT32 if nest.dtype in _HALVES else nest.dtype, SPLIT_ELEMENTS)
             return replace(join_axes(nest), scratch=(partial,))
+        case Attention():
+            return schedule_gpu_attention(nest, name)
         case tuple():
             return nest
         case _:
@@ -122,8 +127,8 @@ def _schedule(nest: KernelNest, name: str) -> KernelNest:
 
 def _written(nest: KernelNest) -> tuple[Buffer, ...]:
     """The buffers that a nest stores into, each once."""
-    assert isinstance(nest, Contraction | tuple)
-    body = nest.body if isinstance(nest, Contraction) else nest
+    assert isinstance(nest, Contraction | Attention | tuple)
+    body = nest if isinstance(nest, tuple) else nest.body
     return tuple(dict.fromkeys(store.buffer for store in stores(body)))
 
 

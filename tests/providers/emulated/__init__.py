@@ -221,7 +221,7 @@ def _machine() -> Any:
     source = Path(__file__).with_name("machine.c")
     subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", path, source], check=True)
     library = ctypes.CDLL(str(path))
-    for name in ("register", "barrier", "exchange", "multiply"):
+    for name in ("register", "barrier", "exchange", "multiply", "copied", "bfloat_pair", "four_matrices"):
         address = ctypes.cast(getattr(library, f"emulated_{name}"), ctypes.c_void_p).value
         llvm.add_symbol(f"emulated_{name}", address)
     return library
@@ -253,12 +253,17 @@ def for_host(text: str) -> str:
     """The LLVM IR of kernels for a GPU as functions of the host."""
     text = re.sub(r'target triple = ".*"\n', "", text)
     text = re.sub(r"^(declare .*llvm\.nvvm\..*|!nvvm.*|!10\d\d .*)\n", "", text, flags=re.MULTILINE)
-    text = re.sub(r'addrspacecast \(ptr addrspace\(3\) (@"\w+") to ptr\)', r"\1", text).replace(" addrspace(3)", "")
+    text = re.sub(r'addrspacecast \(ptr addrspace\(3\) (@"\w+") to ptr\)', r"\1", text)
+    text = re.sub(r"addrspacecast ptr (.*) to ptr addrspace\([13]\)", r"bitcast ptr \1 to ptr", text)
+    text = re.sub(r" addrspace\([13]\)", "", text)
+    text = text.replace("external global [0 x i8]", f"internal global [{_SHARED_BYTES} x i8] undef")
     for number, register in enumerate(_REGISTERS):
         call = f'@"llvm.nvvm.read.ptx.sreg.{register}"()'
         text = text.replace(call, f"@emulated_register(ptr %own, i32 {number})")
     text = text.replace('@"llvm.nvvm.barrier0"()', "@emulated_barrier(ptr %own)")
     text = text.replace('@"llvm.nvvm.shfl.sync.bfly.i32"(', "@emulated_exchange(ptr %own, ")
+    for name, own in _INTRINSICS.items():
+        text = text.replace(f'@"llvm.nvvm.{name}"(', f"@emulated_{own}(ptr %own, ").replace("%own, )", "%own)")
     for name, kind in (("f32.f32", "f16"), ("bf16", "bf16")):
         text = text.replace(f'@"llvm.nvvm.mma.m16n8k16.row.col.{name}"(', f"@emulated_{kind}(ptr %own, ")
     wrappers = []
@@ -279,10 +284,81 @@ def for_host(text: str) -> str:
         "declare void @emulated_barrier(ptr)",
         "declare i32 @emulated_exchange(ptr, i32, i32, i32, i32)",
         "declare void @emulated_multiply(ptr, ptr, ptr, i32)",
+        *_COPIES.splitlines(),
+        *_matrices().splitlines(),
         _multiply("f16", "<2 x half>", 0),
         _multiply("bf16", "i32", 1),
     ]
     return "\n".join([*declared, text, *wrappers])
+
+
+_SHARED_BYTES = 232_448
+
+_INTRINSICS = {
+    "cp.async.cg.shared.global.16.s": "copy",
+    "cp.async.commit.group": "nothing",
+    "cp.async.wait.group": "wait",
+    "bar.warp.sync": "meet",
+    "ex2.approx.f": "power_of_two",
+    "ff2f16x2.rn": "halves",
+    "ff2bf16x2.rn": "bfloats",
+    "ldmatrix.sync.aligned.m8n8.x4.b16.p3": "matrices",
+    "ldmatrix.sync.aligned.m8n8.x4.trans.b16.p3": "turned_matrices",
+}
+"""What stands for an intrinsic; it takes the thread as well. Copies are made at once."""
+
+_COPIES = """
+declare void @emulated_copied(ptr, ptr, i32)
+declare float @llvm.exp2.f32(float)
+define internal void @emulated_copy(ptr %own, ptr %to, ptr %source, i32 %count) {
+  call void @emulated_copied(ptr %to, ptr %source, i32 %count)
+  ret void
+}
+define internal void @emulated_nothing(ptr %own) {
+  ret void
+}
+define internal void @emulated_wait(ptr %own, i32 %but) {
+  ret void
+}
+define internal void @emulated_meet(ptr %own, i32 %mask) {
+  call void @emulated_barrier(ptr %own)
+  ret void
+}
+define internal float @emulated_power_of_two(ptr %own, float %x) {
+  %power = call float @llvm.exp2.f32(float %x)
+  ret float %power
+}
+define internal <2 x half> @emulated_halves(ptr %own, float %high, float %low) {
+  %x = fptrunc float %low to half
+  %y = fptrunc float %high to half
+  %one = insertelement <2 x half> undef, half %x, i32 0
+  %two = insertelement <2 x half> %one, half %y, i32 1
+  ret <2 x half> %two
+}
+define internal <2 x bfloat> @emulated_bfloats(ptr %own, float %high, float %low) {
+  %word = call i32 @emulated_bfloat_pair(float %high, float %low)
+  %pair = bitcast i32 %word to <2 x bfloat>
+  ret <2 x bfloat> %pair
+}
+declare i32 @emulated_bfloat_pair(float, float)
+declare void @emulated_four_matrices(ptr, ptr, ptr, i32)"""
+
+
+def _matrices() -> str:
+    """Functions that load matrices, which have their results in memory instead."""
+    four = "{i32, i32, i32, i32}"
+    lines = []
+    for name, is_turned in (("matrices", 0), ("turned_matrices", 1)):
+        lines += [f"define internal {four} @emulated_{name}(ptr %own, ptr %row) {{", "  %words = alloca [4 x i32]"]
+        lines.append(f"  call void @emulated_four_matrices(ptr %own, ptr %row, ptr %words, i32 {is_turned})")
+        before = "undef"
+        for number in range(4):
+            lines.append(f"  %p{number} = getelementptr i32, ptr %words, i64 {number}")
+            lines.append(f"  %w{number} = load i32, ptr %p{number}")
+            lines.append(f"  %r{number} = insertvalue {four} {before}, i32 %w{number}, {number}")
+            before = f"%r{number}"
+        lines += [f"  ret {four} {before}", "}"]
+    return "\n".join(lines)
 
 
 def _multiply(name: str, word: str, is_bfloat: int) -> str:

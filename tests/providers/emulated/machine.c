@@ -61,6 +61,40 @@ void emulated_multiply(thread *own, const int *words, float *sums, int is_bfloat
     emulated_barrier(own);
 }
 
+/* cp.async: 16 bytes, of which the first `count` are copied, and the others are zeros. */
+void emulated_copied(char *to, const char *source, int count) {
+    if ((size_t)to % 16 || (count && (size_t)source % 16)) abort();
+    memcpy(to, source, count);
+    memset(to + count, 0, 16 - count);
+}
+
+static unsigned rounded(float value) {
+    unsigned bits;
+    memcpy(&bits, &value, 4);
+    if (value != value) return 0x7fff;
+    return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+}
+
+int emulated_bfloat_pair(float high, float low) { return (int)(rounded(high) << 16 | rounded(low)); }
+
+/* ldmatrix.m8n8.x4: thread i has the address of row i % 8 of matrix i / 8, and gets two elements of each of the four. */
+void emulated_four_matrices(thread *own, const char *row, unsigned *words, int is_turned) {
+    static const char *rows[MOST];
+    int warp = own->number & ~31, lane = own->number & 31;
+    if ((size_t)row % 16) abort();
+    rows[own->number] = row;
+    emulated_barrier(own);
+    for (int i = 0; i < 4; i++) {
+        unsigned short pair[2];
+        for (int e = 0; e < 2; e++) {
+            int line = is_turned ? lane % 4 * 2 + e : lane / 4, column = is_turned ? lane / 4 : lane % 4 * 2 + e;
+            memcpy(&pair[e], rows[warp + 8 * i + line] + 2 * column, 2);
+        }
+        memcpy(&words[i], pair, 4);
+    }
+    emulated_barrier(own);
+}
+
 static void begin(int number) {
     function(arguments, &threads[number]);
     ended[number] = 1;

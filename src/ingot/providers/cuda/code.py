@@ -19,6 +19,7 @@ from ingot.codegen.executable_memory import Code
 from ingot.codegen.kernel_code import KernelCode
 from ingot.codegen.llvm.kernel import Emitted
 from ingot.codegen.llvm.templates import PendingTemplate, template
+from ingot.codegen.nvptx import attention
 from ingot.codegen.nvptx.kernel import ENTRY, Launch, Shape, emit, launch_of
 from ingot.codegen.nvptx.variant import Plan, Sized, Step
 from ingot.codegen.nvptx.variants import cheapest
@@ -29,7 +30,7 @@ from ingot.dims.substitution import value_of
 from ingot.dtypes import Array
 from ingot.fuse.contraction import Packed
 from ingot.loops.digest import digest
-from ingot.loops.ir import Buffer, Contraction, Kernel
+from ingot.loops.ir import Attention, Buffer, Contraction, Kernel
 from ingot.loops.parametrise import parametrise
 from ingot.prim.tensor import Constant
 from ingot.providers.cuda.device import Device
@@ -81,6 +82,8 @@ class EmittedKernel:
         """What is launched where the parameters have these values."""
         size = _evaluated(dict(zip(self.sizes, values, strict=True)))
         (nest,) = self.own.nests
+        if isinstance(nest, Attention):
+            return attention.plan(nest, size, device.gpu)
         if self.launch.shape is Shape.PRODUCT:
             assert isinstance(nest, Contraction)
             return cheapest(Sized(nest, self.own.buffers, size, device.gpu), self.target)
