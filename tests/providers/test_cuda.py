@@ -499,9 +499,9 @@ def plan_of(batch: int, rows: int, columns: int, depth: int, dtype: DType = DTyp
         buffer = Buffer(name, dtype, batch * outer.extent * inner.extent)
         operands.append(Load(dtype, buffer, Index(terms)))
     b, m, n, k = ((axis,) for axis in axes)
-    product = Contraction(DType.FLOAT32, b, m, n, k, *operands, ())
-    buffers = tuple(operand.buffer for operand in operands)
-    return cheapest(Sized(product, buffers, size_of, H200), gpu_target(*H200.capability))
+    left, right = operands
+    product = Contraction(DType.FLOAT32, b, m, n, k, left, right, ())
+    return cheapest(Sized(product, (left.buffer, right.buffer), size_of, H200), gpu_target(*H200.capability))
 
 
 def size_of(dim: Dim) -> int:

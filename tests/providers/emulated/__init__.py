@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,10 @@ from ingot.schedule.target import Target
 HAS_COMPILER = shutil.which("cc") is not None
 
 _REGISTERS = [f"{name}.{axis}" for name in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz"]
-_INVALID_HANDLE = 400
+_INVALID_VALUE, _INVALID_HANDLE = 1, 400
+_MAP_BYTES = 128
+_MOST_SHARED = 232_448
+_KERNEL = r'define ptx_kernel void @"(\w+)"\((.*)\) \{'
 _NAMES = {
     2: b"CUDA_ERROR_OUT_OF_MEMORY",
     100: b"CUDA_ERROR_NO_DEVICE",
@@ -151,6 +155,17 @@ class Library:
     def do_cuMemcpyDtoHAsync_v2(self, to: int, source: int, size: int, _stream: int) -> None:
         ctypes.memmove(to, source, size)
 
+    def do_cuTensorMapEncodeTiled(
+        self, out: Any, _type: int, rank: int, address: int, sizes: Any, strides: Any, box: Any, *rest: Any
+    ) -> int:
+        apart = list(strides)[: rank - 1]
+        if any(number % 16 for number in (address, *apart)) or max(box) > 256 or not all(sizes) or rest[2] != 3:
+            return _INVALID_VALUE
+        fields = [address, rank, *_padded(sizes, 5), *_padded(apart, 4)]
+        out._obj[: len(fields)] = fields
+        (ctypes.c_int * 5).from_buffer(out._obj, 8 * len(fields))[:rank] = list(box)
+        return 0
+
     def do_cuModuleLoadDataEx(self, out: Any, image: bytes, *_: Any) -> None:
         self._handle(out, loaded(image.rstrip(b"\0").decode()))
 
@@ -162,7 +177,10 @@ class Library:
         grid, block, stream, arguments = rest[:3], rest[3:6], rest[7], rest[8]
         if self._is_elsewhere(stream):
             return _INVALID_HANDLE
-        held = [ctypes.c_uint64.from_address(address).value for address in arguments]
+        if rest[6] > _MOST_SHARED:
+            return _INVALID_VALUE
+        kernel = module.kernels[name]
+        held = [ctypes.string_at(address, size) for address, size in zip(arguments, kernel.sizes, strict=True)]
         launch = partial(_launch, module, name, grid, block, held)
         self.launched.append(name)
         if self._capturing is not None:
@@ -192,15 +210,39 @@ class Library:
         return max((launch() for launch in self._handles[graph - 1]), default=0)
 
 
-def _launch(module: Any, name: str, grid: tuple[int, ...], block: tuple[int, ...], held: list[int]) -> int:
-    values = (ctypes.c_uint64 * len(held))(*held)
-    start = ctypes.addressof(values)
-    addresses = (ctypes.c_void_p * len(held))(*range(start, start + 8 * len(held), 8))
-    address = module.get_function_address(f"run_{name}")
+def _padded(numbers: Any, count: int) -> list[int]:
+    return [*numbers, *[0] * (count - len(numbers))]
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """Kernels for this processor: functions `run_…`, which take their arguments by address."""
+
+    engine: Any
+    kernels: Mapping[str, HostKernel]
+
+
+@dataclass(frozen=True)
+class HostKernel:
+    """The bytes of the parameters of a kernel, and the blocks of its clusters."""
+
+    sizes: tuple[int, ...]
+    cluster: int
+
+
+def _launch(module: Loaded, name: str, grid: tuple[int, ...], block: tuple[int, ...], held: list[bytes]) -> int:
+    values = [ctypes.create_string_buffer(value, len(value)) for value in held]
+    addresses = (ctypes.c_void_p * len(held))(*map(ctypes.addressof, values))
+    address = module.engine.get_function_address(f"run_{name}")
     code = machine().emulated_launch(
-        ctypes.c_void_p(address), addresses, (ctypes.c_int * 3)(*grid), (ctypes.c_int * 3)(*block)
+        ctypes.c_void_p(address),
+        addresses,
+        (ctypes.c_int * 3)(*grid),
+        (ctypes.c_int * 3)(*block),
+        module.kernels[name].cluster,
     )
-    assert code == 0, f"threads of a block of {name} took different ways through barriers"
+    assert code != 1, f"threads of a block of {name} wait for others that never come"
+    assert code == 0, f"an instruction of {name} has operands that it may not have"
     return 0
 
 
@@ -221,20 +263,22 @@ def _machine() -> Any:
     source = Path(__file__).with_name("machine.c")
     subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", path, source], check=True)
     library = ctypes.CDLL(str(path))
-    for name in ("register", "barrier", "exchange", "multiply", "copied", "bfloat_pair", "four_matrices"):
+    names = ("register", "barrier", "exchange", "multiply", "ptx", "copied", "bfloat_pair", "four_matrices", "meet_warp")
+    for name in names:
         address = ctypes.cast(getattr(library, f"emulated_{name}"), ctypes.c_void_p).value
         llvm.add_symbol(f"emulated_{name}", address)
+    llvm.add_symbol("emulated_shared", ctypes.addressof(ctypes.c_char.in_dll(library, "emulated_shared")))
     return library
 
 
-def loaded(text: str) -> Any:
-    """A module of kernels for this processor, with a function `run_…` for each, that takes its arguments by address."""
+def loaded(text: str) -> Loaded:
+    """A module of kernels for this processor."""
     with _LOADING:
         return _loaded(text)
 
 
 @cache
-def _loaded(text: str) -> Any:
+def _loaded(text: str) -> Loaded:
     machine()
     triple, cpu, features, _ = facts()
     module = llvm.parse_assembly(for_host(text))
@@ -246,17 +290,24 @@ def _loaded(text: str) -> Any:
     module.verify()
     engine = llvm.create_mcjit_compiler(module, target)
     engine.finalize_object()
-    return engine
+    cluster = re.search(r'"cluster_dim_x", i32 (\d+)', text)
+    kernels = {
+        name: HostKernel(tuple(_MAP_BYTES if "byval" in own else 8 for own in parameters.split(", ")), blocks)
+        for name, parameters in re.findall(_KERNEL, text)
+        for blocks in [1 if cluster is None else int(cluster[1])]
+    }
+    return Loaded(engine, kernels)
 
 
 def for_host(text: str) -> str:
     """The LLVM IR of kernels for a GPU as functions of the host."""
     text = re.sub(r'target triple = ".*"\n', "", text)
-    text = re.sub(r"^(declare .*llvm\.nvvm\..*|!nvvm.*|!10\d\d .*)\n", "", text, flags=re.MULTILINE)
+    text = re.sub(r'^(declare .*llvm\.nvvm\..*|!nvvm.*|!10\d\d .*|@"dynamic" = .*)\n', "", text, flags=re.MULTILINE)
+    text = text.replace('ptrtoint (ptr addrspace(3) @"dynamic" to i32)', "0")
+    text = text.replace('addrspacecast (ptr addrspace(3) @"dynamic" to ptr)', "@emulated_shared")
     text = re.sub(r'addrspacecast \(ptr addrspace\(3\) (@"\w+") to ptr\)', r"\1", text)
     text = re.sub(r"addrspacecast ptr (.*) to ptr addrspace\([13]\)", r"bitcast ptr \1 to ptr", text)
     text = re.sub(r" addrspace\([13]\)", "", text)
-    text = text.replace("external global [0 x i8]", f"internal global [{_SHARED_BYTES} x i8] undef")
     for number, register in enumerate(_REGISTERS):
         call = f'@"llvm.nvvm.read.ptx.sreg.{register}"()'
         text = text.replace(call, f"@emulated_register(ptr %own, i32 {number})")
@@ -266,33 +317,102 @@ def for_host(text: str) -> str:
         text = text.replace(f'@"llvm.nvvm.{name}"(', f"@emulated_{own}(ptr %own, ").replace("%own, )", "%own)")
     for name, kind in (("f32.f32", "f16"), ("bf16", "bf16")):
         text = text.replace(f'@"llvm.nvvm.mma.m16n8k16.row.col.{name}"(', f"@emulated_{kind}(ptr %own, ")
+    text, inline = _without_ptx(text)
     wrappers = []
-    for name, parameters in re.findall(r'define ptx_kernel void @"(\w+)"\((.*)\) \{', text):
-        kinds = [parameter.split()[0] for parameter in parameters.split(", ")]
-        lines = [f'define void @"run_{name}"(ptr %arguments, ptr %own) {{']
-        for number, kind in enumerate(kinds):
+    for name, parameters in re.findall(_KERNEL, text):
+        lines, passed = [f'define void @"run_{name}"(ptr %arguments, ptr %own) {{'], []
+        for number, parameter in enumerate(parameters.split(", ")):
             lines += [
                 f"  %p{number} = getelementptr ptr, ptr %arguments, i64 {number}",
                 f"  %q{number} = load ptr, ptr %p{number}",
-                f"  %a{number} = load {kind}, ptr %q{number}",
             ]
-        passed = ", ".join(f"{kind} %a{number}" for number, kind in enumerate(kinds))
-        wrappers.append("\n".join([*lines, f'  call void @"{name}"({passed}, ptr %own)', "  ret void", "}", ""]))
-    text = re.sub(r'define ptx_kernel void (@"\w+")\((.*)\) \{', r"define void \1(\2, ptr %own) {", text)
+            if "byval" in parameter:
+                passed.append(f"ptr %q{number}")
+                continue
+            kind = parameter.split()[0]
+            lines.append(f"  %a{number} = load {kind}, ptr %q{number}")
+            passed.append(f"{kind} %a{number}")
+        wrappers.append(
+            "\n".join([*lines, f'  call void @"{name}"({", ".join(passed)}, ptr %own)', "  ret void", "}", ""])
+        )
+    text = re.sub(_KERNEL, r'define void @"\1"(\2, ptr %own) {', text).replace(" byval([128 x i8])", "")
     declared = [
         "declare i32 @emulated_register(ptr, i32)",
         "declare void @emulated_barrier(ptr)",
         "declare i32 @emulated_exchange(ptr, i32, i32, i32, i32)",
         "declare void @emulated_multiply(ptr, ptr, ptr, i32)",
+        "declare void @emulated_ptx(ptr, i32, ptr, ptr, ptr)",
+        "@emulated_shared = external global [0 x i8]",
         *_COPIES.splitlines(),
         *_matrices().splitlines(),
         _multiply("f16", "<2 x half>", 0),
         _multiply("bf16", "i32", 1),
     ]
-    return "\n".join([*declared, text, *wrappers])
+    return "\n".join([*declared, *inline, text, *wrappers])
 
 
-_SHARED_BYTES = 232_448
+_OPERATIONS = (
+    r"fence\.|prefetch\.|setmaxnreg|wgmma\.fence|wgmma\.commit|barrier\.cluster\.arrive",
+    r"mbarrier\.init\S* \[\$0\], (\d+)",
+    r"mbarrier\.arrive\.expect_tx",
+    r"mbarrier\.arrive\.shared",
+    r".*mbarrier\.try_wait",
+    r"cp\.async\.bulk\.tensor\.(\d)d\.shared",
+    r".*wgmma\.mma_async\S*\.m64n(\d+)k16\.f32\.(f16|bf16)\..*, (\d), (\d); }",
+    r"wgmma\.wait_group\S* (\d)",
+    r"mov\.u32 \$0, %cluster_ctarank",
+    r"barrier\.cluster\.wait",
+    r"st\.shared\.v2\.f32",
+    r".*ld\.shared::cluster\.v4\.f32",
+)
+"""PTX in line, and the numbers in it: what `emulated_ptx` does for each is in `machine.c`, by its place."""
+
+
+def _without_ptx(text: str) -> tuple[str, list[str]]:
+    """The text of a module with calls in the place of PTX, and the functions that are called."""
+    functions: dict[tuple[str, str, tuple[str, ...]], str] = {}
+
+    def called(found: re.Match[str]) -> str:
+        returned, assembly, passed = found.groups()
+        kinds = tuple(argument.split(" ", 1)[0] for argument in passed.split(", ") if argument)
+        name = functions.setdefault((returned, assembly, kinds), f"@inline{len(functions)}")
+        return f"call {returned} {name}(ptr %own{', ' if passed else ''}{passed})"
+
+    pattern = r'call (\S+|{[^}]*}) asm sideeffect "([^"]*)", "[^"]*"\((.*)\) convergent nounwind'
+    text = re.sub(pattern, called, text)
+    return text, [_inline(name, *key) for key, name in functions.items()]
+
+
+def _inline(name: str, returned: str, assembly: str, kinds: tuple[str, ...]) -> str:
+    """A function that does what PTX does: operands and results are in memory, eight and four bytes for each."""
+    operation, found = next(
+        (number, match) for number, known in enumerate(_OPERATIONS) if (match := re.match(known, assembly))
+    )
+    numbers = [int(part) if part.isdigit() else int(part == "bf16") for part in found.groups()]
+    results = [kind.strip() for kind in returned.strip("{}").split(",")] if returned != "void" else []
+    numbers = _padded([*numbers, len(results)], 4)
+    parameters = ", ".join(f"{kind} %a{number}" for number, kind in enumerate(kinds))
+    lines = [f"define internal {returned} {name}(ptr %own{', ' if parameters else ''}{parameters}) {{"]
+    lines.append(f"  %in = alloca [{max(1, len(kinds))} x i64]")
+    lines.append(f"  %out = alloca [{max(1, len(results))} x float]")
+    lines.append(f"  %numbers = alloca [{len(numbers)} x i32]")
+    for number, value in enumerate(numbers):
+        lines.append(f"  %n{number} = getelementptr i32, ptr %numbers, i64 {number}")
+        lines.append(f"  store i32 {value}, ptr %n{number}")
+    for number, kind in enumerate(kinds):
+        lines.append(f"  %i{number} = getelementptr i64, ptr %in, i64 {number}")
+        lines.append(f"  store {kind} %a{number}, ptr %i{number}")
+    lines.append(f"  call void @emulated_ptx(ptr %own, i32 {operation}, ptr %numbers, ptr %in, ptr %out)")
+    before = "undef"
+    for number, kind in enumerate(results):
+        lines.append(f"  %o{number} = getelementptr float, ptr %out, i64 {number}")
+        lines.append(f"  %r{number} = load {kind}, ptr %o{number}")
+        if len(results) > 1:
+            lines.append(f"  %s{number} = insertvalue {returned} {before}, {kind} %r{number}, {number}")
+            before = f"%s{number}"
+    lines.append("  ret void" if not results else f"  ret {returned} {'%r0' if len(results) == 1 else before}")
+    return "\n".join([*lines, "}", ""])
+
 
 _INTRINSICS = {
     "cp.async.cg.shared.global.16.s": "copy",
@@ -321,7 +441,7 @@ define internal void @emulated_wait(ptr %own, i32 %but) {
   ret void
 }
 define internal void @emulated_meet(ptr %own, i32 %mask) {
-  call void @emulated_barrier(ptr %own)
+  call void @emulated_meet_warp(ptr %own)
   ret void
 }
 define internal float @emulated_power_of_two(ptr %own, float %x) {
@@ -341,6 +461,7 @@ define internal <2 x bfloat> @emulated_bfloats(ptr %own, float %high, float %low
   ret <2 x bfloat> %pair
 }
 declare i32 @emulated_bfloat_pair(float, float)
+declare void @emulated_meet_warp(ptr)
 declare void @emulated_four_matrices(ptr, ptr, ptr, i32)"""
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ingot.codegen.nvptx import half_product, product
+from ingot.codegen.nvptx import half_product, product, wgmma
 from ingot.codegen.nvptx.sums import FINISH, finish_function
 from ingot.codegen.nvptx.variant import Function, Plan, Sized, Variant
 from ingot.loops.ir import Contraction
 from ingot.schedule.target import Target
 
-VARIANTS: tuple[Variant, ...] = (product.VARIANT, half_product.VARIANT)
+VARIANTS: tuple[Variant, ...] = (product.VARIANT, half_product.VARIANT, wgmma.VARIANT)
 """All of them; the order decides nothing but between plans of the same time."""
 
 
