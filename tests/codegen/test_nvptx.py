@@ -165,7 +165,7 @@ def attention_functions(kind: str, depth: int, generation: tuple[int, int]) -> d
     (kernel,) = (kernel for kernel in kernels_of(ingot.parse_model(text)) if isinstance(kernel.nests[0], Attention))
     (nest,) = kernel.nests
     assert isinstance(nest, Attention)
-    return {name: compiled(kernel, generation, name) for name in attention.functions(nest)}
+    return {name: compiled(kernel, generation, name) for name in attention.functions(nest, gpu_target(*generation))}
 
 
 @pytest.mark.parametrize(("kind", "depth"), [("float", 64), ("float16", 128), ("bfloat16", 80)])

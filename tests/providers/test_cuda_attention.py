@@ -23,8 +23,9 @@ ERRORS = {"float": 1e-5, "float16": 2e-3, "bfloat16": 2e-2}
 
 FUNCTIONS = [
     *(("float", name) for name in ("floats16", "floats32", "floats128")),
-    *(("float16", name) for name in ("halves16", "halves64", "halves128")),
+    *(("float16", name) for name in ("halves16", "halves64", "halves128", "hopper64", "hopper128")),
     ("bfloat16", "halves64"),
+    ("bfloat16", "hopper64"),
 ]
 
 
@@ -85,9 +86,9 @@ def heads(
 @pytest.fixture
 def alone(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     """Only one function is there to choose from."""
-    choices = attention._choices
-    own = lambda nest, gpu: [choice for choice in choices(nest, gpu) if choice.name == request.param]  # noqa: E731
-    monkeypatch.setattr(attention, "_choices", own)
+    choices = attention.choices
+    own = lambda sized: [choice for choice in choices(sized) if choice.name == request.param]  # noqa: E731
+    monkeypatch.setattr(attention, "choices", own)
 
 
 @emulated

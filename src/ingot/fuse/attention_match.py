@@ -42,9 +42,9 @@ def attention_in(
 ) -> AttentionMatch | None:
     """The attention that ends with a contraction; None if there is none, or something else reads its scores.
 
-    One of fewer than `fewest` rows is none; nor, unless `widest` is None, one that is not of float32, or whose heads are
-    not known to have at most so many elements. Nor is a product with weights: these are packed once, when the model is
-    compiled, and not in every run.
+    One of fewer than `fewest` rows is none; nor, unless `widest` is None, one that is not of float32, or whose heads
+    are not known to have at most so many elements. Nor is a product with weights: these are packed once, when the model
+    is compiled, and not in every run.
     """
     if second.dtype not in (DType.FLOAT32, DType.FLOAT64) or second.rhs.is_constant:
         return None

@@ -263,7 +263,17 @@ def _machine() -> Any:
     source = Path(__file__).with_name("machine.c")
     subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", path, source], check=True)
     library = ctypes.CDLL(str(path))
-    names = ("register", "barrier", "exchange", "multiply", "ptx", "copied", "bfloat_pair", "four_matrices", "meet_warp")
+    names = (
+        "register",
+        "barrier",
+        "exchange",
+        "multiply",
+        "ptx",
+        "copied",
+        "bfloat_pair",
+        "four_matrices",
+        "meet_warp",
+    )
     for name in names:
         address = ctypes.cast(getattr(library, f"emulated_{name}"), ctypes.c_void_p).value
         llvm.add_symbol(f"emulated_{name}", address)
@@ -352,7 +362,7 @@ def for_host(text: str) -> str:
 
 
 _OPERATIONS = (
-    r"fence\.|prefetch\.|setmaxnreg|wgmma\.fence|wgmma\.commit|barrier\.cluster\.arrive",
+    r"fence\.|prefetch\.|setmaxnreg|wgmma\.fence|wgmma\.commit|barrier\.cluster\.arrive|{ \.reg \.pred never",
     r"mbarrier\.init\S* \[\$0\], (\d+)",
     r"mbarrier\.arrive\.expect_tx",
     r"mbarrier\.arrive\.shared",
@@ -364,6 +374,8 @@ _OPERATIONS = (
     r"barrier\.cluster\.wait",
     r"st\.shared\.v2\.f32",
     r".*ld\.shared::cluster\.v4\.f32",
+    r"wgmma\.mma_async\S*\.m64n(\d+)k16\.f32\.(f16|bf16)\.",
+    r"barrier\.sync 1, (\d+)",
 )
 """PTX in line, and the numbers in it: what `emulated_ptx` does for each is in `machine.c`, by its place."""
 

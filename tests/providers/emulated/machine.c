@@ -41,7 +41,7 @@ typedef void (*kernel)(void **parameters, thread *own);
 static ucontext_t scheduler, coroutines[MOST];
 static thread threads[MOST];
 static int values[2][MOST], ended[MOST], block_threads, cluster_threads, progress, is_wrong;
-static barrier blocks[MOST_BLOCKS], warps[MOST / WARP], warpgroups[MOST / WARPGROUP], cluster;
+static barrier blocks[MOST_BLOCKS], some[MOST_BLOCKS], warps[MOST / WARP], warpgroups[MOST / WARPGROUP], cluster;
 char emulated_shared[MOST_BLOCKS][SHARED] __attribute__((aligned(1024)));
 #define shared emulated_shared
 static char *stacks;
@@ -167,8 +167,27 @@ static void multiply_tiles(thread *own, const long *in, float *out, int n, int i
     }
 }
 
+/* The same, where the left operand is in registers, as that of mma.sync, and lines of the right one are its columns. */
+static void multiply_registers(thread *own, const long *in, float *out, int n, int is_bfloat) {
+    static int fragments[MOST][4];
+    int count = n / 2, warp = own->all - own->number % WARP, lane = own->number % WARP;
+    for (int i = 0; i < 4; i++) fragments[own->all][i] = (int)in[count + i];
+    meet_warp(own);
+    for (int i = 0; i < count; i++) {
+        int row = i % 4 / 2, column = i / 4 * 8 + lane % 4 * 2 + i % 2;
+        float sum;
+        memcpy(&sum, in + i, 4);
+        for (int k = 0; k < 16; k++)
+            sum += widened(fragments[warp + lane / 4 * 4 + k % 8 / 2][row + k / 8 * 2], k & 1, is_bfloat) *
+                   widened(word_of(own, in[count + 4], column, k, 1), 0, is_bfloat);
+        out[i] = sum;
+    }
+    meet_warp(own);
+}
+
 /* The operations of PTX that kernels have in line, in the order of `_OPERATIONS`. */
-enum { NOTHING, INIT, EXPECT, ARRIVE, WAIT, COPY, PRODUCTS, PRODUCTS_DONE, RANK, MEET_CLUSTER, STORE_PAIR, LOAD_FOUR };
+enum { NOTHING, INIT, EXPECT, ARRIVE, WAIT, COPY, PRODUCTS, PRODUCTS_DONE, RANK, MEET_CLUSTER, STORE_PAIR, LOAD_FOUR,
+       PRODUCTS_OF_REGISTERS, MEET_SOME };
 
 void emulated_ptx(thread *own, int operation, const int *numbers, const long *in, float *out) {
     counter *at = counter_at(own, operation == NOTHING ? 0 : (int)in[0] & (SHARED - 1));
@@ -188,6 +207,8 @@ void emulated_ptx(thread *own, int operation, const int *numbers, const long *in
     case STORE_PAIR:
         for (int i = 0; i < 2; i++) memcpy(shared[own->block] + (int)in[0] + 4 * i, in + 1 + i, 4);
         break;
+    case PRODUCTS_OF_REGISTERS: multiply_registers(own, in, out, numbers[0], numbers[1]); break;
+    case MEET_SOME: meet(own, &some[own->block], numbers[0]); break;
     case LOAD_FOUR: memcpy(out, shared[(int)in[1]] + (int)in[0], 16); break;
     }
 }
@@ -250,7 +271,7 @@ int emulated_launch(kernel called, void **parameters, const int *grid, const int
     for (int z = 0; z < grid[2]; z++)
     for (int y = 0; y < grid[1]; y++)
     for (int x = 0; x < grid[0]; x += clustered) {
-        memset(blocks, 0, sizeof blocks), memset(warps, 0, sizeof warps), memset(&cluster, 0, sizeof cluster);
+        memset(blocks, 0, sizeof blocks), memset(some, 0, sizeof some), memset(warps, 0, sizeof warps), memset(&cluster, 0, sizeof cluster);
         memset(warpgroups, 0, sizeof warpgroups), memset(shared, 0xa5, sizeof shared[0] * clustered);
         for (int own = 0; own < clustered; own++)
             for (int i = 0; i < block_threads; i++) {

@@ -5,44 +5,119 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from ingot.codegen.nvptx.attention_block import emit_finish
 from ingot.codegen.nvptx.attention_floats import FloatsTile, emit_floats
 from ingot.codegen.nvptx.attention_halves import HalvesTile, emit_halves, halves_of
+from ingot.codegen.nvptx.attention_hopper import KEYS, VALUES, HopperTile, emit_hopper, maps_of, walks_of
+from ingot.codegen.nvptx.attention_rows import emit_finish
 from ingot.codegen.nvptx.gpu import Gpu
 from ingot.codegen.nvptx.grid import WARP
 from ingot.codegen.nvptx.sums import FINISH
-from ingot.codegen.nvptx.variant import Function, Plan, Step
+from ingot.codegen.nvptx.variant import Function, Plan, Step, TensorMap
 from ingot.dataclass import dataclass
 from ingot.dims import Dim
-from ingot.loops.ir import Attention, extent
+from ingot.loops.ir import Attention, Buffer, extent
 from ingot.schedule.gpu_attention import PARTS, SPLIT_ELEMENTS
+from ingot.schedule.target import Target
 
 _HALVES = {"halves16": HalvesTile(1, 1, 64), "halves64": HalvesTile(4, 1, 64), "halves128": HalvesTile(4, 2, 64)}
+_HOPPER = {"hopper64": HopperTile(1, 128, 2, 2), "hopper128": HopperTile(2, 128, 2, 1)}
 _FLOATS = {
     "floats16": FloatsTile(16, 64, 64),
     "floats32": FloatsTile(32, 64, 128),
     "floats128": FloatsTile(128, 64, 256),
 }
-_DEEPEST_STACK = 128
-"""The widest heads of which a thread holds two stacks, or eight rows, in registers."""
+_HOPPER_PROCESSOR = "sm_90a"
+
+_WIDE = 128
+"""The widest heads of which a thread holds two stacks, or eight rows, in registers, and a tile four stages."""
 
 _FINISH_THREADS = 256
 _MOST_BLOCKS = 64
 _MOST_PLACES = 65_535
 
-_PEAK = {16: 0.25, 64: 0.35, 128: 0.5, 32: 0.5}
-"""What a multiprocessor full of blocks of so many rows reaches of the speed of its units."""
+_SPEED = {
+    "halves16": 0.1,
+    "halves64": 0.15,
+    "halves128": 0.18,
+    "hopper64": 0.4,
+    "hopper128": 0.45,
+    "floats16": 0.2,
+    "floats32": 0.3,
+    "floats128": 0.35,
+}
+"""What blocks of each function reach of the speed of a multiprocessor that is full of them."""
 
-_FILL = 2e-6
+_ALONE = 0.6
+"""Of that, what a block reaches that is alone there, where others fit beside it."""
+
+_FILL = 1.5e-6
 """Seconds of a block before its first score and after its last one."""
 
 _SHORTEST_PART = 4
 """Tiles of keys that are worth a block."""
 
 
+def functions(nest: Attention, target: Target) -> dict[str, Function]:
+    """The functions of attention, by name, and the one that adds the parts of blocks that divide the keys."""
+    own = {FINISH: Function(partial(emit_finish, nest=nest), _FINISH_THREADS, 2, ("splits",))}
+    if halves_of(nest) is None:
+        for name, floats in _FLOATS.items():
+            if floats.own_rows < 8 or _is_narrow(nest):
+                own[name] = Function(partial(emit_floats, nest=nest, tile=floats), floats.threads, 1, ("splits",))
+        return own
+    for name, halves in _HALVES.items():
+        if halves.stacked == 1 or _is_narrow(nest):
+            own[name] = Function(partial(emit_halves, nest=nest, tile=halves), halves.warps * WARP, 1, ("splits",))
+    if target.cpu == _HOPPER_PROCESSOR and _is_narrow(nest) and not isinstance(walks_of(nest), str):
+        for name, hopper in _HOPPER.items():
+            emit = partial(emit_hopper, nest=nest, tile=hopper)
+            resident = hopper.fitting(_widest(nest))
+            own[name] = Function(emit, hopper.threads, resident, ("splits",), (KEYS, VALUES), exact=True)
+    return own
+
+
+def _is_narrow(nest: Attention) -> bool:
+    return _widest(nest) <= _WIDE
+
+
+def _widest(nest: Attention) -> int:
+    assert nest.tile is not None
+    return max(nest.tile.rows, nest.tile.lanes)
+
+
 @dataclass(frozen=True, slots=True)
-class _Choice:
-    """A function with its tile, on a GPU."""
+class SizedAttention:
+    """Attention with the sizes of a run, on a GPU. `buffers` are those of its kernel."""
+
+    nest: Attention
+    buffers: tuple[Buffer, ...]
+    size: Callable[[Dim], int]
+    gpu: Gpu
+    target: Target
+
+    @property
+    def batch(self) -> int:
+        return self.size(extent(self.nest.batch))
+
+    @property
+    def rows(self) -> int:
+        return self.size(extent(self.nest.m))
+
+    @property
+    def keys(self) -> int:
+        return self.size(self.nest.t.extent)
+
+    @property
+    def columns(self) -> int:
+        return self.size(self.nest.n.extent)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A function with its tile, on a GPU.
+
+    `resident` blocks are at once on a multiprocessor, which does `rate` operations a second then.
+    """
 
     name: str
     height: int
@@ -51,90 +126,63 @@ class _Choice:
     shared: int
     resident: int
     rate: float
+    maps: tuple[TensorMap, ...] = ()
 
 
-def functions(nest: Attention) -> dict[str, Function]:
-    """The functions of attention, by name, and the one that adds the parts of blocks that divide the keys."""
-    own: dict[str, Function] = {FINISH: Function(partial(emit_finish, nest=nest), _FINISH_THREADS, 2, ("splits",))}
-    if halves_of(nest) is not None:
-        for name, tile in _HALVES.items():
-            if tile.stacked == 1 or _is_narrow(nest):
-                emit = partial(emit_halves, nest=nest, tile=tile)
-                own[name] = Function(emit, tile.warps * WARP, 1, ("splits",))
-        return own
-    for name, floats in _FLOATS.items():
-        if floats.height * 16 // floats.threads < 8 or _is_narrow(nest):
-            own[name] = Function(partial(emit_floats, nest=nest, tile=floats), floats.threads, 1, ("splits",))
-    return own
-
-
-def _is_narrow(nest: Attention) -> bool:
-    assert nest.tile is not None
-    return max(nest.tile.rows, nest.tile.lanes) <= _DEEPEST_STACK
-
-
-def plan(nest: Attention, size: Callable[[Dim], int], gpu: Gpu) -> Plan:
+def plan(sized: SizedAttention) -> Plan:
     """The fastest way for the sizes of a run."""
-    batch, rows, keys = size(extent(nest.batch)), size(extent(nest.m)), size(nest.t.extent)
-    depth, columns = size(nest.k.extent), size(nest.n.extent)
-    if 0 in (batch, rows, columns):
+    if 0 in (sized.batch, sized.rows, sized.columns):
         return Plan(0.0, ())
-    return min(
-        (
-            _planned(choice, splits, batch, rows, keys, depth, columns, gpu)
-            for choice in _choices(nest, gpu)
-            for splits in _splits(choice, batch, rows, keys, columns, gpu)
-        ),
-        key=lambda plan: plan.seconds,
-    )
+    plans = (planned(sized, choice, splits) for choice in choices(sized) for splits in splits_of(sized, choice))
+    return min(plans, key=lambda plan: plan.seconds)
 
 
-def _choices(nest: Attention, gpu: Gpu) -> Iterator[_Choice]:
+def choices(sized: SizedAttention) -> Iterator[Choice]:
+    """The functions that there are for the sizes of a run."""
+    nest, gpu = sized.nest, sized.gpu
     assert nest.tile is not None
-    sides = nest.tile.rows, nest.tile.lanes
-    is_of_halves = halves_of(nest) is not None
-    for name, function in functions(nest).items():
-        tile = _HALVES.get(name) or _FLOATS.get(name)
+    speed = gpu.singles if halves_of(nest) is None else gpu.halves
+    for name, function in functions(nest, sized.target).items():
+        tile = _HALVES.get(name) or _FLOATS.get(name) or _HOPPER.get(name)
         if tile is None:
             continue
-        shared = tile.shared(*sides)
-        if shared > gpu.shared:
+        maps: tuple[TensorMap, ...] | None = ()
+        if isinstance(tile, HopperTile):
+            maps = maps_of(nest, sized, tile) if sized.keys > 0 and sized.batch <= _MOST_PLACES else None
+        shared = tile.shared(nest.tile.rows, nest.tile.lanes)
+        if maps is None or shared > gpu.shared:
             continue
-        resident = max(1, min(8, (gpu.shared + 1024) // (shared + 1024), 512 // function.threads))
-        rate = (gpu.halves if is_of_halves else gpu.singles) * _PEAK[tile.height]
-        yield _Choice(name, tile.height, tile.step, function.threads, shared, resident, rate)
+        fitting = tile.fitting(_widest(nest)) if isinstance(tile, HopperTile) else 512 // function.threads
+        resident = max(1, min(fitting, (gpu.shared + 1024) // (shared + 1024)))
+        rate = speed * _SPEED[name]
+        yield Choice(name, tile.height, tile.step, function.threads, shared, resident, rate, maps)
 
 
-def _splits(choice: _Choice, batch: int, rows: int, keys: int, columns: int, gpu: Gpu) -> list[int]:
+def splits_of(sized: SizedAttention, choice: Choice) -> list[int]:
     """Numbers of blocks that may divide the keys: one, and as many as fill the multiprocessors."""
-    blocks = -(-rows // choice.height) * batch
-    most = min(
-        -(-keys // choice.step) // _SHORTEST_PART,
-        SPLIT_ELEMENTS // (batch * rows * columns),
-        PARTS // (2 * batch * rows),
-    )
-    wanted = {gpu.multiprocessors * waves // blocks for waves in (1, 2, 4, 8)}
+    lines = sized.batch * sized.rows
+    blocks = -(-sized.rows // choice.height) * sized.batch
+    tiles = -(-sized.keys // choice.step)
+    most = min(tiles // _SHORTEST_PART, SPLIT_ELEMENTS // (lines * sized.columns), PARTS // (2 * lines))
+    wanted = {sized.gpu.multiprocessors * waves // blocks for waves in (1, 2, 4)}
     return sorted({1, *(max(1, min(count, most)) for count in wanted)})
 
 
-def _planned(
-    choice: _Choice, splits: int, batch: int, rows: int, keys: int, depth: int, columns: int, gpu: Gpu
-) -> Plan:
-    tiles = -(-rows // choice.height)
-    blocks = tiles * batch * splits
+def planned(sized: SizedAttention, choice: Choice, splits: int) -> Plan:
+    """A function, and how many blocks divide the keys."""
+    gpu, batch = sized.gpu, sized.batch
+    depth, total = sized.size(sized.nest.k.extent), batch * sized.rows * sized.columns
+    row_tiles, key_tiles = -(-sized.rows // choice.height), -(-sized.keys // choice.step)
+    blocks = row_tiles * batch * splits
     at_once = min(choice.resident, -(-blocks // gpu.multiprocessors))
     waves = -(-blocks // (gpu.multiprocessors * at_once))
-    steps = -(-(-(-keys // choice.step)) // splits)
-    work = 2 * choice.height * choice.step * steps * (depth + columns)
-    alone = choice.rate * min(1.0, choice.threads * at_once / 256)
-    moved = 4 * steps * choice.step * (depth + columns) * at_once * gpu.multiprocessors / gpu.bandwidth
-    seconds = gpu.step + waves * (_FILL + max(work * at_once / alone, moved / 8))
-    step = Step(
-        choice.name, (tiles, min(batch, _MOST_PLACES), splits), (choice.threads, 1), (splits,), (), choice.shared
-    )
+    work = 2 * choice.height * choice.step * -(-key_tiles // splits) * (depth + sized.columns)
+    rate = choice.rate * (_ALONE if at_once < choice.resident else 1.0)
+    seconds = gpu.step + waves * (_FILL + work * at_once / rate)
+    grid = row_tiles, min(batch, _MOST_PLACES), splits
+    step = Step(choice.name, grid, (choice.threads, 1), (splits,), choice.maps, choice.shared)
     if splits == 1:
         return Plan(seconds, (step,))
-    total = batch * rows * columns
-    grid = min(-(-total // _FINISH_THREADS), _MOST_BLOCKS * gpu.multiprocessors)
-    finish = Step(FINISH, (grid, 1, 1), (_FINISH_THREADS, 1), (splits,))
+    finishing = min(-(-total // _FINISH_THREADS), _MOST_BLOCKS * gpu.multiprocessors)
+    finish = Step(FINISH, (finishing, 1, 1), (_FINISH_THREADS, 1), (splits,))
     return Plan(seconds + gpu.step + 8 * total * splits / gpu.bandwidth, (step, finish))

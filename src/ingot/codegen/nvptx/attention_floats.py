@@ -1,7 +1,7 @@
 """Attention of float32: every product and sum is one of float32, and so is every weight.
 
-Sixteen threads share some rows: each has every sixteenth key of a tile, and four columns of every 64. Weights go through
-shared memory, which the threads of a row alone read.
+Sixteen threads share some rows: each has every sixteenth key of a tile, and four columns of every 64. Weights go
+through shared memory, which the threads of a row alone read.
 """
 
 from __future__ import annotations
@@ -37,6 +37,11 @@ class FloatsTile:
     step: int
     threads: int
 
+    @property
+    def own_rows(self) -> int:
+        """The rows of a thread."""
+        return self.height * _SHARING // self.threads
+
     def pitches(self, depth: int, columns: int) -> tuple[int, int, int]:
         """The elements of a line of queries and keys, of values, and of weights.
 
@@ -64,7 +69,7 @@ class _Floats(AttentionBlock):
         super().__init__(b, frame, nest)
         assert nest.tile is not None
         self.deep, self.wide = nest.tile.rows, nest.tile.lanes
-        self.own_rows, self.own_keys = tile.height * _SHARING // tile.threads, tile.step // _SHARING
+        self.own_rows, self.own_keys = tile.own_rows, tile.step // _SHARING
         self.row, self.sharer = b.sdiv(self.thread, I64(_SHARING)), b.srem(self.thread, I64(_SHARING))
         self.four = vector(F32, _FOUR)
         key, value, weight = self.pitches = tile.pitches(self.deep, self.wide)

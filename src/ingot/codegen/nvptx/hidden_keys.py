@@ -11,7 +11,7 @@ from ingot.dataclass import dataclass
 from ingot.loops.ir import Apply, Index, Inside, Literal, Position, RuntimeScalar, Scalar, Select, Var
 
 if TYPE_CHECKING:
-    from ingot.codegen.nvptx.attention_block import AttentionBlock
+    from ingot.codegen.nvptx.attention_rows import AttentionRows
 
 Bounds = tuple[ir.Value, ir.Value]
 
@@ -52,7 +52,7 @@ def value_where_seen(score: Scalar) -> Scalar:
 class Span:
     """A box of places: the least and the greatest value of variables, in code that `block` emits."""
 
-    block: AttentionBlock
+    block: AttentionRows
     values: Mapping[Var, Bounds]
 
     def always(self, conditions: Sequence[Scalar | Inside]) -> ir.Value:

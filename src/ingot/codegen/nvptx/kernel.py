@@ -84,7 +84,7 @@ def emit(kernel: Kernel, target: Target, name: str = ENTRY) -> Emitted:
     if isinstance(nest, Contraction):
         function = functions_of(nest, target)[name]
     elif isinstance(nest, Attention):
-        function = attention.functions(nest)[name]
+        function = attention.functions(nest, target)[name]
     else:
         threads = MOST_GROUP if launch_of(kernel).shape is Shape.GROUPS else THREADS
         function = Function(partial(emit_nest, statements=nest), threads)  # type: ignore[arg-type]

@@ -20,6 +20,7 @@ from ingot.codegen.kernel_code import KernelCode
 from ingot.codegen.llvm.kernel import Emitted
 from ingot.codegen.llvm.templates import PendingTemplate, template
 from ingot.codegen.nvptx import attention
+from ingot.codegen.nvptx.attention import SizedAttention
 from ingot.codegen.nvptx.kernel import ENTRY, Launch, Shape, emit, launch_of
 from ingot.codegen.nvptx.variant import Plan, Sized, Step
 from ingot.codegen.nvptx.variants import cheapest
@@ -83,7 +84,7 @@ class EmittedKernel:
         size = _evaluated(dict(zip(self.sizes, values, strict=True)))
         (nest,) = self.own.nests
         if isinstance(nest, Attention):
-            return attention.plan(nest, size, device.gpu)
+            return attention.plan(SizedAttention(nest, self.own.buffers, size, device.gpu, self.target))
         if self.launch.shape is Shape.PRODUCT:
             assert isinstance(nest, Contraction)
             return cheapest(Sized(nest, self.own.buffers, size, device.gpu), self.target)
