@@ -23,6 +23,7 @@ from ingot.loops.ir import (
     KernelNest,
     Kind,
     Nest,
+    Recurrence,
     Stage,
     Statement,
     Var,
@@ -34,6 +35,7 @@ from ingot.loops.kernel import kernel_of
 from ingot.loops.rewrite import stores
 from ingot.prim.tensor import Tensor
 from ingot.schedule.gpu_attention import WIDEST, schedule_gpu_attention
+from ingot.schedule.gpu_recurrence import enclose_gpu_loops
 from ingot.schedule.nest import collapse, contiguous_axis
 from ingot.schedule.schedule import Scheduled, replace_kernels
 from ingot.schedule.split_reduction import SplitReduction, split_reduction
@@ -79,15 +81,20 @@ def gpu_limits() -> FusionLimits:
 def schedule_for_gpu(fused: Fused) -> Scheduled:
     """The kernels of a program for a GPU, each of one nest."""
     limits = gpu_limits()
-    kernels = {kernel: _schedule_kernel(kernel, limits) for kernel in kernels_in(fused.steps)}
-    written: dict[Kernel, Tensor] = {new: fused.stores[old] for old, parts in kernels.items() for new in parts}
-    steps = replace_kernels(fused.steps, kernels)
-    return Scheduled(steps, fused.placed, fused.constants, (), written, fused.why, fused.guards)
+    looped = enclose_gpu_loops(fused)
+    kernels = {kernel: _schedule_kernel(kernel, limits) for kernel in kernels_in(looped.steps)}
+    written: dict[Kernel, Tensor] = {
+        new: fused.stores[looped.origins.get(old, (old,))[-1]] for old, parts in kernels.items() for new in parts
+    }
+    steps = replace_kernels(looped.steps, kernels)
+    return Scheduled(steps, fused.placed, looped.constants, (), written, fused.why, fused.guards)
 
 
 def _schedule_kernel(kernel: Kernel, limits: FusionLimits) -> tuple[Kernel, ...]:
     """A kernel for each of its nests, which are independent; two for a long reduction."""
     parts: list[Kernel] = []
+    if isinstance(kernel.nests[0], Recurrence):
+        return (kernel,)
     for number, nest in enumerate(kernel.nests):
         name = kernel.name if len(kernel.nests) == 1 else f"{kernel.name}_{number}"
         split = _split(collapse(nest), name, limits) if isinstance(nest, Nest) else None

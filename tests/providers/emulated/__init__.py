@@ -172,6 +172,9 @@ class Library:
     def do_cuModuleGetFunction(self, out: Any, module: int, name: bytes) -> None:
         self._handle(out, (name.decode(), self._handles[module - 1]))
 
+    def do_cuLaunchCooperativeKernel(self, function: int, *rest: Any) -> int:
+        return self.do_cuLaunchKernel(function, *rest, None, True)
+
     def do_cuLaunchKernel(self, function: int, *rest: Any) -> int:
         name, module = self._handles[function - 1]
         grid, block, stream, arguments = rest[:3], rest[3:6], rest[7], rest[8]
@@ -181,7 +184,7 @@ class Library:
             return _INVALID_VALUE
         kernel = module.kernels[name]
         held = [ctypes.string_at(address, size) for address, size in zip(arguments, kernel.sizes, strict=True)]
-        launch = partial(_launch, module, name, grid, block, held)
+        launch = partial(_launch, module, name, grid, block, held, grid[0] if rest[-1] is True else 0)
         self.launched.append(name)
         if self._capturing is not None:
             self._capturing.append(launch)
@@ -230,7 +233,9 @@ class HostKernel:
     cluster: int
 
 
-def _launch(module: Loaded, name: str, grid: tuple[int, ...], block: tuple[int, ...], held: list[bytes]) -> int:
+def _launch(
+    module: Loaded, name: str, grid: tuple[int, ...], block: tuple[int, ...], held: list[bytes], together: int
+) -> int:
     values = [ctypes.create_string_buffer(value, len(value)) for value in held]
     addresses = (ctypes.c_void_p * len(held))(*map(ctypes.addressof, values))
     address = module.engine.get_function_address(f"run_{name}")
@@ -239,7 +244,7 @@ def _launch(module: Loaded, name: str, grid: tuple[int, ...], block: tuple[int, 
         addresses,
         (ctypes.c_int * 3)(*grid),
         (ctypes.c_int * 3)(*block),
-        module.kernels[name].cluster,
+        together or module.kernels[name].cluster,
     )
     assert code != 1, f"threads of a block of {name} wait for others that never come"
     assert code == 0, f"an instruction of {name} has operands that it may not have"
@@ -273,11 +278,13 @@ def _machine() -> Any:
         "bfloat_pair",
         "four_matrices",
         "meet_warp",
+        "end_group",
+        "memory",
+        "wait_copies",
     )
     for name in names:
         address = ctypes.cast(getattr(library, f"emulated_{name}"), ctypes.c_void_p).value
         llvm.add_symbol(f"emulated_{name}", address)
-    llvm.add_symbol("emulated_shared", ctypes.addressof(ctypes.c_char.in_dll(library, "emulated_shared")))
     return library
 
 
@@ -314,7 +321,7 @@ def for_host(text: str) -> str:
     text = re.sub(r'target triple = ".*"\n', "", text)
     text = re.sub(r'^(declare .*llvm\.nvvm\..*|!nvvm.*|!10\d\d .*|@"dynamic" = .*)\n', "", text, flags=re.MULTILINE)
     text = text.replace('ptrtoint (ptr addrspace(3) @"dynamic" to i32)', "0")
-    text = text.replace('addrspacecast (ptr addrspace(3) @"dynamic" to ptr)', "@emulated_shared")
+    text = text.replace('addrspacecast (ptr addrspace(3) @"dynamic" to ptr)', "%dynamic")
     text = re.sub(r'addrspacecast \(ptr addrspace\(3\) (@"\w+") to ptr\)', r"\1", text)
     text = re.sub(r"addrspacecast ptr (.*) to ptr addrspace\([13]\)", r"bitcast ptr \1 to ptr", text)
     text = re.sub(r" addrspace\([13]\)", "", text)
@@ -346,13 +353,19 @@ def for_host(text: str) -> str:
             "\n".join([*lines, f'  call void @"{name}"({", ".join(passed)}, ptr %own)', "  ret void", "}", ""])
         )
     text = re.sub(_KERNEL, r'define void @"\1"(\2, ptr %own) {', text).replace(" byval([128 x i8])", "")
+    text = re.sub(
+        r"^(define void .*ptr %own\) {\nentry\.0:)$",
+        r"\1\n  %dynamic = call ptr @emulated_memory(ptr %own)",
+        text,
+        flags=re.MULTILINE,
+    )
     declared = [
         "declare i32 @emulated_register(ptr, i32)",
         "declare void @emulated_barrier(ptr)",
         "declare i32 @emulated_exchange(ptr, i32, i32, i32, i32)",
         "declare void @emulated_multiply(ptr, ptr, ptr, i32)",
         "declare void @emulated_ptx(ptr, i32, ptr, ptr, ptr)",
-        "@emulated_shared = external global [0 x i8]",
+        "declare ptr @emulated_memory(ptr)",
         *_COPIES.splitlines(),
         *_matrices().splitlines(),
         _multiply("f16", "<2 x half>", 0),
@@ -376,6 +389,7 @@ _OPERATIONS = (
     r".*ld\.shared::cluster\.v4\.f32",
     r"wgmma\.mma_async\S*\.m64n(\d+)k16\.f32\.(f16|bf16)\.",
     r"barrier\.sync 1, (\d+)",
+    r".*red\.relaxed\.gpu\.global\.add",
 )
 """PTX in line, and the numbers in it: what `emulated_ptx` does for each is in `machine.c`, by its place."""
 
@@ -428,8 +442,8 @@ def _inline(name: str, returned: str, assembly: str, kinds: tuple[str, ...]) -> 
 
 _INTRINSICS = {
     "cp.async.cg.shared.global.16.s": "copy",
-    "cp.async.commit.group": "nothing",
-    "cp.async.wait.group": "wait",
+    "cp.async.commit.group": "end_group",
+    "cp.async.wait.group": "wait_copies",
     "bar.warp.sync": "meet",
     "ex2.approx.f": "power_of_two",
     "ff2f16x2.rn": "halves",
@@ -437,19 +451,15 @@ _INTRINSICS = {
     "ldmatrix.sync.aligned.m8n8.x4.b16.p3": "matrices",
     "ldmatrix.sync.aligned.m8n8.x4.trans.b16.p3": "turned_matrices",
 }
-"""What stands for an intrinsic; it takes the thread as well. Copies are made at once."""
+"""What stands for an intrinsic; it takes the thread as well. Copies are made when they are waited for."""
 
 _COPIES = """
-declare void @emulated_copied(ptr, ptr, i32)
+declare void @emulated_copied(ptr, ptr, ptr, i32)
+declare void @emulated_end_group(ptr)
+declare void @emulated_wait_copies(ptr, i32)
 declare float @llvm.exp2.f32(float)
 define internal void @emulated_copy(ptr %own, ptr %to, ptr %source, i32 %count) {
-  call void @emulated_copied(ptr %to, ptr %source, i32 %count)
-  ret void
-}
-define internal void @emulated_nothing(ptr %own) {
-  ret void
-}
-define internal void @emulated_wait(ptr %own, i32 %but) {
+  call void @emulated_copied(ptr %own, ptr %to, ptr %source, i32 %count)
   ret void
 }
 define internal void @emulated_meet(ptr %own, i32 %mask) {

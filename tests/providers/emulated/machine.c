@@ -1,6 +1,6 @@
 /* The blocks of a GPU, a cluster at a time, as coroutines of the host: a thread runs until it waits for others.
 
-   What is asynchronous on a GPU is done at once: copies when they begin, products when they are issued. */
+   What is asynchronous on a GPU is done at once: copies by TMA when they begin, products when they are issued. */
 
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -42,8 +42,7 @@ static ucontext_t scheduler, coroutines[MOST];
 static thread threads[MOST];
 static int values[2][MOST], ended[MOST], block_threads, cluster_threads, progress, is_wrong;
 static barrier blocks[MOST_BLOCKS], some[MOST_BLOCKS], warps[MOST / WARP], warpgroups[MOST / WARPGROUP], cluster;
-char emulated_shared[MOST_BLOCKS][SHARED] __attribute__((aligned(1024)));
-#define shared emulated_shared
+static char shared[MOST_BLOCKS][SHARED] __attribute__((aligned(1024)));
 static char *stacks;
 static kernel function;
 static void **arguments;
@@ -63,6 +62,8 @@ static void meet_warp(thread *own) {
     int first = own->number & ~(WARP - 1), left = block_threads - first;
     meet(own, &warps[(own->all - own->number + first) / WARP], left < WARP ? left : WARP);
 }
+
+char *emulated_memory(thread *own) { return shared[own->block]; }
 
 void emulated_meet_warp(thread *own) { meet_warp(own); }
 
@@ -187,7 +188,7 @@ static void multiply_registers(thread *own, const long *in, float *out, int n, i
 
 /* The operations of PTX that kernels have in line, in the order of `_OPERATIONS`. */
 enum { NOTHING, INIT, EXPECT, ARRIVE, WAIT, COPY, PRODUCTS, PRODUCTS_DONE, RANK, MEET_CLUSTER, STORE_PAIR, LOAD_FOUR,
-       PRODUCTS_OF_REGISTERS, MEET_SOME };
+       PRODUCTS_OF_REGISTERS, MEET_SOME, ARRIVE_AND_WAIT };
 
 void emulated_ptx(thread *own, int operation, const int *numbers, const long *in, float *out) {
     counter *at = counter_at(own, operation == NOTHING ? 0 : (int)in[0] & (SHARED - 1));
@@ -209,15 +210,42 @@ void emulated_ptx(thread *own, int operation, const int *numbers, const long *in
         break;
     case PRODUCTS_OF_REGISTERS: multiply_registers(own, in, out, numbers[0], numbers[1]); break;
     case MEET_SOME: meet(own, &some[own->block], numbers[0]); break;
+    case ARRIVE_AND_WAIT:
+        ++*(volatile int *)in[0], progress++;
+        while (*(volatile int *)in[0] < (int)in[1]) yield(own);
+        break;
     case LOAD_FOUR: memcpy(out, shared[(int)in[1]] + (int)in[0], 16); break;
     }
 }
 
-/* cp.async: 16 bytes, of which the first `count` are copied, and the others are zeros. */
-void emulated_copied(char *to, const char *source, int count) {
-    if ((size_t)to % 16 || (count && (size_t)source % 16)) abort();
-    memcpy(to, source, count);
-    memset(to + count, 0, 16 - count);
+/* cp.async: 16 bytes, of which the first `count` are copied, and the others are zeros; done when they are waited for. */
+#define MOST_COPIES 512
+static struct {
+    char *to;
+    const char *source;
+    int count, group;
+} copies[MOST][MOST_COPIES];
+static int copy_count[MOST], copy_group[MOST];
+
+void emulated_copied(thread *own, char *to, const char *source, int count) {
+    int number = copy_count[own->all]++;
+    if ((size_t)to % 16 || (count && (size_t)source % 16) || number >= MOST_COPIES) abort();
+    copies[own->all][number].to = to, copies[own->all][number].source = source;
+    copies[own->all][number].count = count, copies[own->all][number].group = copy_group[own->all];
+}
+
+void emulated_end_group(thread *own) { copy_group[own->all]++; }
+
+void emulated_wait_copies(thread *own, int but) {
+    int left = 0;
+    for (int i = 0; i < copy_count[own->all]; i++) {
+        if (copies[own->all][i].group < copy_group[own->all] - but) {
+            memcpy(copies[own->all][i].to, copies[own->all][i].source, copies[own->all][i].count);
+            memset(copies[own->all][i].to + copies[own->all][i].count, 0, 16 - copies[own->all][i].count);
+        } else
+            copies[own->all][left++] = copies[own->all][i];
+    }
+    copy_count[own->all] = left;
 }
 
 static unsigned rounded(float value) {
@@ -253,7 +281,7 @@ static void begin(int number) {
 }
 
 static void start(int number, const thread *as) {
-    threads[number] = *as, ended[number] = 0;
+    threads[number] = *as, ended[number] = 0, copy_count[number] = 0, copy_group[number] = 0;
     getcontext(&coroutines[number]);
     coroutines[number].uc_stack.ss_sp = stacks + (size_t)number * STACK;
     coroutines[number].uc_stack.ss_size = STACK;

@@ -20,7 +20,14 @@ from ingot.codegen.nvptx.hopper import LINE, WARPGROUP, DynamicMemory
 from ingot.codegen.nvptx.shared_tile import SharedTile
 from ingot.codegen.nvptx.tma_operand import LINE_ELEMENTS, Sizes, Walk, map_of, walk_of
 from ingot.codegen.nvptx.variant import TensorMap
-from ingot.codegen.nvptx.warp_tiles import DynamicShared, at_byte, pair_of_halves, swizzled, wait_for_copies
+from ingot.codegen.nvptx.warp_tiles import (
+    DynamicShared,
+    at_byte,
+    end_of_copies,
+    pair_of_halves,
+    swizzled,
+    wait_for_copies,
+)
 from ingot.dataclass import dataclass
 from ingot.loops.ir import Attention
 
@@ -255,6 +262,7 @@ class _Hopper(AttentionRows):
             b.store(F32(LOW), cell)
         placed = self.placed_rows()
         self.queries.copy(self.first_row)
+        end_of_copies(b)
         wait_for_copies(b)
         hopper.writes_are_seen(b)
         hopper.meet(b, WARPGROUP * self.tile.warpgroups)

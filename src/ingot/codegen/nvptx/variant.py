@@ -62,6 +62,8 @@ class Step:
     scalars: tuple[int, ...] = ()
     maps: tuple[TensorMap, ...] = ()
     shared: int = 0
+    together: bool = False
+    """Whether all blocks are on the GPU at once: they wait for each other."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from ingot.codegen.executable_memory import Code
 from ingot.codegen.kernel_code import KernelCode
 from ingot.codegen.llvm.kernel import Emitted
 from ingot.codegen.llvm.templates import PendingTemplate, template
-from ingot.codegen.nvptx import attention
+from ingot.codegen.nvptx import attention, recurrence_plans
 from ingot.codegen.nvptx.attention import SizedAttention
 from ingot.codegen.nvptx.kernel import ENTRY, Launch, Shape, emit, launch_of
 from ingot.codegen.nvptx.variant import Plan, Sized, Step
@@ -31,7 +31,7 @@ from ingot.dims.substitution import value_of
 from ingot.dtypes import Array
 from ingot.fuse.contraction import Packed
 from ingot.loops.digest import digest
-from ingot.loops.ir import Attention, Buffer, Contraction, Kernel
+from ingot.loops.ir import Attention, Buffer, Contraction, Kernel, Recurrence
 from ingot.loops.parametrise import parametrise
 from ingot.prim.tensor import Constant
 from ingot.providers.cuda.device import Device
@@ -85,6 +85,8 @@ class EmittedKernel:
         (nest,) = self.own.nests
         if isinstance(nest, Attention):
             return attention.plan(SizedAttention(nest, self.own.buffers, size, device.gpu, self.target))
+        if isinstance(nest, Recurrence):
+            return recurrence_plans.plan(nest, size, device.gpu)
         if self.launch.shape is Shape.PRODUCT:
             assert isinstance(nest, Contraction)
             return cheapest(Sized(nest, self.own.buffers, size, device.gpu), self.target)

@@ -44,6 +44,7 @@ _SIGNATURES = {
     "cuMemcpyHtoDAsync_v2": "apsp",
     "cuMemcpyDtoHAsync_v2": "pasp",
     "cuLaunchKernel": "puuuuuuuppp",
+    "cuLaunchCooperativeKernel": "puuuuuuupp",
     "cuEventCreate": "pu",
     "cuEventDestroy_v2": "p",
     "cuEventRecord": "pp",

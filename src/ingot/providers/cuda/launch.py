@@ -68,7 +68,7 @@ class Launcher:
         for step, function, sizes in self._plans.get(values) or self._planned(values):
             maps = [self._device.tensor_map(own, addresses[own.buffer]) for own in step.maps]
             arguments = [*addresses, state, *sizes, *step.scalars]
-            self._device.launch(function, step.grid, step.block, arguments, maps, step.shared)
+            self._device.launch(function, step.grid, step.block, arguments, maps, step.shared, step.together)
         if not self._device.shared.isdisjoint(addresses):
             self._device.wait()
 
