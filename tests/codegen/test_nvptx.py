@@ -156,6 +156,23 @@ def test_a_row_that_fits_into_registers_is_read_once() -> None:
     assert text.count("ld.global.nc.v4") == held + passes, "one load for each vector that is held; else one a pass"
 
 
+@pytest.mark.skipif(shutil.which("ptxas") is None, reason="ptxas is not installed")
+@pytest.mark.parametrize("kind", ["float", "float16", "bfloat16"])
+def test_products_of_few_rows_keep_their_sums_in_registers(kind: str, tmp_path: Path) -> None:
+    (kernel,) = kernels_of(
+        ingot.parse_model(f"{HEAD} g ({kind}[m, k] x, {kind}[k, n] w) => (y) {{ y = MatMul (x, w) }}")
+    )
+    path = tmp_path / "kernel.ptx"
+    for generation in GENERATIONS:
+        for name in names_of(kernel, generation):
+            if not name.startswith(("rows", "half_rows")):
+                continue
+            path.write_text(compiled(kernel, generation, name))
+            command = ["ptxas", "-v", f"-arch={gpu_target(*generation).cpu}", str(path), "-o", str(tmp_path / "code")]
+            notes = subprocess.run(command, check=True, capture_output=True, text=True).stderr
+            assert " 0 bytes spill stores" in notes, f"{name}: {notes}"
+
+
 def attention_functions(kind: str, depth: int, generation: tuple[int, int]) -> dict[str, str]:
     """The functions of attention in heads of so many elements, as PTX."""
     heads = ", ".join(

@@ -29,7 +29,7 @@ LIMITS = FusionLimits(
     inlined=96,
     few_rows=8,
     long_row=1 << 15,
-    reads_codes=True,
+    refuses_codes=lambda _: None,
 )
 """Those of a machine with vectors of 512 bits and several threads."""
 

@@ -152,7 +152,7 @@ def test_every_plan_of_a_product_of_halves_is_right() -> None:
     x, w = halves("float16", m, k), halves("float16", k, n)
     inputs, body = "float16[m, k] x, float16[k, n] w", "y = MatMul (x, w)"
     ran = check(inputs, body, {"x": x, "w": w}, wide(x) @ wide(w), {"m": m, "n": n, "k": k})
-    assert {"halves64", "wgmma128x256", "wgmma64x64by8"} <= ran
+    assert {"halves64", "piped128x128", "wgmma128x256", "wgmma64x64by8"} <= ran
 
 
 @pytest.mark.parametrize(("m", "n", "k"), [(3, 8, 8), (70, 264, 72)])
@@ -164,7 +164,7 @@ def test_tails_of_all_axes_are_zeros_and_are_not_stored(m: int, n: int, k: int) 
 
 @pytest.mark.parametrize("left", [0, 1])
 @pytest.mark.parametrize("right", [0, 1])
-@pytest.mark.parametrize("only", ["wgmma128x192", "wgmma256x128", "wgmma128x64by2"])
+@pytest.mark.parametrize("only", ["wgmma128x192", "wgmma256x128", "wgmma128x64by2", "piped"])
 def test_lines_of_tiles_are_along_either_axis(left: int, right: int, only: str) -> None:
     m, n, k = 200, 136, 72
     x, w = halves("bfloat16", m, k), halves("bfloat16", k, n)
@@ -178,7 +178,7 @@ def test_lines_of_tiles_are_along_either_axis(left: int, right: int, only: str) 
     assert check(inputs, body, arrays, wide(x) @ wide(w), sizes, only, turned=bool(left))
 
 
-@pytest.mark.parametrize("only", ["wgmma64x128", "wgmma64x64by2"])
+@pytest.mark.parametrize("only", ["wgmma64x128", "wgmma64x64by2", "piped"])
 def test_batches_are_axes_of_tensor_maps(only: str) -> None:
     a, b, m, n, k = 2, 3, 70, 72, 40
     x, w = halves("float16", a, b, m, k), halves("float16", a, b, k, n)
@@ -186,7 +186,7 @@ def test_batches_are_axes_of_tensor_maps(only: str) -> None:
     assert check(inputs, body, {"x": x, "w": w}, wide(x) @ wide(w), {"a": a, "b": b, "m": m, "n": n, "k": k}, only)
 
 
-@pytest.mark.parametrize("only", ["wgmma128x128", "wgmma64x64", "halves128"])
+@pytest.mark.parametrize("only", ["wgmma128x128", "wgmma64x64", "halves128", "piped"])
 def test_what_follows_a_product_is_part_of_its_kernel(only: str) -> None:
     m, n, k = 140, 136, 200
     x, w, v, r = (halves("float16", *shape) for shape in ((m, k), (k, n), (n,), (m, n)))

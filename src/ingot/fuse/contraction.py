@@ -89,7 +89,8 @@ def contraction_nest(
     body: list[Statement] = [Store(target.buffer, linear(at, target.strides), value)]
     packed: Packed | Coded | None = None
     codes = None
-    if limits.reads_codes and (matrix := coded_matrix(rhs, right, columns, summed)) is not None:
+    matrix = coded_matrix(rhs, right, columns, summed)
+    if matrix is not None and limits.refuses_codes(matrix) is None:
         if left_load.where:
             raise StoreFirst(lhs, "a product with codes reads it", in_order=True)
         packed, codes = matrix, code_blocks(matrix)

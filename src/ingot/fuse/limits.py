@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ingot.dataclass import dataclass
 from ingot.dims import Dim
+from ingot.prim.coded import Coded
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +27,8 @@ class FusionLimits:
     """Rows of a reduction up to which threads share each row, instead of the rows; 0 without threads."""
     long_row: int
     """Elements of such a row from which on it is worth dividing."""
-    reads_codes: bool
-    """Whether products read weights of few bits in their codes; without, those are dequantised when compiled."""
+    refuses_codes: Callable[[Coded], str | None]
+    """Why no product reads these weights in their codes; None if one does. Others are dequantised when compiled."""
 
     attention_width: int | None = None
     """Elements of the widest head for which attention is a kernel, which computes in float32 then, and whose keys and

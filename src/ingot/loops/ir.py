@@ -271,6 +271,10 @@ class CodeBlocks:
     dot: ByteDot | None = None
     """How bytes are multiplied, where it is: codes times the left operand, which has signs."""
     meaning: Levels | HalfBits | None = None
+    half_scales: bool = False
+    """Whether scales lie as FLOAT16, where a GPU reads them."""
+    has_lines: bool = False
+    """Whether a GPU stores rows of the left operand as lines of 16-bit floats first."""
 
     @property
     def each(self) -> int:

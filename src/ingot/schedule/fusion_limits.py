@@ -26,5 +26,5 @@ def fusion_limits(target: Target) -> FusionLimits:
         inlined=MOST_INLINED,
         few_rows=FEW_ROWS if target.threads else 0,
         long_row=LOOP_GRAIN // TRANSPORT,
-        reads_codes=True,
+        refuses_codes=lambda _: None,
     )

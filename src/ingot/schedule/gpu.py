@@ -8,15 +8,21 @@ threads a group has is decided when a kernel is launched, by the sizes of the ru
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
+import numpy as np
+
+from ingot.dims import Dim
 from ingot.dtypes import DType
 from ingot.errors import CompileError
 from ingot.fuse.build import Fused
+from ingot.fuse.contraction import Packed
 from ingot.fuse.limits import FusionLimits
 from ingot.loops.ir import (
     Attention,
     Buffer,
+    CodeBlocks,
     Contraction,
     For,
     Kernel,
@@ -33,9 +39,12 @@ from ingot.loops.ir import (
 from ingot.loops.join_axes import join_axes
 from ingot.loops.kernel import kernel_of
 from ingot.loops.rewrite import stores
+from ingot.prim.coded import Coded
 from ingot.prim.tensor import Tensor
+from ingot.schedule.code_tiles import CODE_ROWS, CodeTiles, blocks_of, line_parts, needs_lines, refuses_codes
 from ingot.schedule.gpu_attention import WIDEST, schedule_gpu_attention
 from ingot.schedule.gpu_recurrence import enclose_gpu_loops
+from ingot.schedule.narrow_rows import narrow_rows
 from ingot.schedule.nest import collapse, contiguous_axis
 from ingot.schedule.schedule import Scheduled, replace_kernels
 from ingot.schedule.split_reduction import SplitReduction, split_reduction
@@ -56,6 +65,8 @@ _MOST_PARTS = 256
 """Threads that leave a GPU idle where each has a row of its own; what a part of their rows has at least, and how many
 parts there are at most."""
 
+_LINE_BYTES = 16
+
 _HALVES = (DType.FLOAT16, DType.BFLOAT16)
 """Types that are summed as float32."""
 
@@ -73,33 +84,61 @@ def gpu_limits() -> FusionLimits:
         inlined=_INLINED,
         few_rows=_FEW_ROWS,
         long_row=_LONG_ROW,
-        reads_codes=False,
+        refuses_codes=refuses_codes,
         attention_width=WIDEST,
     )
 
 
 def schedule_for_gpu(fused: Fused) -> Scheduled:
     """The kernels of a program for a GPU, each of one nest."""
-    limits = gpu_limits()
-    looped = enclose_gpu_loops(fused)
-    kernels = {kernel: _schedule_kernel(kernel, limits) for kernel in kernels_in(looped.steps)}
-    written: dict[Kernel, Tensor] = {
-        new: fused.stores[looped.origins.get(old, (old,))[-1]] for old, parts in kernels.items() for new in parts
+    fused = enclose_gpu_loops(fused)
+    limits, laid = gpu_limits(), _laid_out(fused)
+    narrowed = narrow_rows(fused)
+    kernels = {
+        kernel: tuple(part for own in narrowed.get(kernel, (kernel,)) for part in _schedule_kernel(own, limits, laid))
+        for kernel in kernels_in(fused.steps)
     }
-    steps = replace_kernels(looped.steps, kernels)
-    return Scheduled(steps, fused.placed, looped.constants, (), written, fused.why, fused.guards)
+    written: dict[Kernel, Tensor] = {new: fused.stores[old] for old, parts in kernels.items() for new in parts}
+    steps = replace_kernels(fused.steps, kernels)
+    constants = {
+        laid[buffer][0] if buffer in laid else buffer: constant for buffer, constant in fused.constants.items()
+    }
+    return Scheduled(steps, fused.placed, constants, (), written, fused.why, fused.guards)
 
 
-def _schedule_kernel(kernel: Kernel, limits: FusionLimits) -> tuple[Kernel, ...]:
+def line_of(columns: Dim, dtype: DType) -> Dim:
+    """The elements from one row of a constant right operand to the next: rows begin at multiples of 16 bytes."""
+    each = max(1, _LINE_BYTES // dtype.numpy.itemsize)
+    return -(-columns // each) * each
+
+
+_Laid = Mapping[Buffer, tuple[Buffer, CodeBlocks | None]]
+
+
+def _laid_out(fused: Fused) -> _Laid:
+    """The buffers of weights: in the place of each the one that has them as a GPU reads them, and how codes lie."""
+    laid: dict[Buffer, tuple[Buffer, CodeBlocks | None]] = {}
+    for buffer, constant in fused.constants.items():
+        if isinstance(constant, Coded):
+            codes, (columns, depth) = blocks_of(constant), constant.shape
+            laid[buffer] = Buffer(buffer.name, buffer.dtype, CodeTiles(codes, columns, depth).nbytes), codes
+        elif isinstance(constant, Packed):
+            *rows, columns = constant.array.shape
+            size = int(np.prod(rows)) * line_of(columns, buffer.dtype)
+            laid[buffer] = Buffer(buffer.name, buffer.dtype, size), None
+    return laid
+
+
+def _schedule_kernel(kernel: Kernel, limits: FusionLimits, laid: _Laid) -> tuple[Kernel, ...]:
     """A kernel for each of its nests, which are independent; two for a long reduction."""
     parts: list[Kernel] = []
-    if isinstance(kernel.nests[0], Recurrence):
-        return (kernel,)
+    if isinstance(recurrence := kernel.nests[0], Recurrence):
+        return (kernel_of(kernel.name, (_with_laid_out(recurrence, laid),), kernel.writes),)
     for number, nest in enumerate(kernel.nests):
         name = kernel.name if len(kernel.nests) == 1 else f"{kernel.name}_{number}"
         split = _split(collapse(nest), name, limits) if isinstance(nest, Nest) else None
         if split is None:
-            scheduled = _schedule(nest, name)
+            scheduled = _schedule(_as_laid_out(nest, laid), name)
             parts.append(kernel_of(name, (scheduled,), _written(scheduled)))
             continue
         for place, part in enumerate(split.parts):
@@ -123,13 +162,49 @@ def _schedule(nest: KernelNest, name: str) -> KernelNest:
             return schedule_rows(nest)
         case Contraction():
             partial = Buffer(f"{name}_partial", DType.FLOAT32 if nest.dtype in _HALVES else nest.dtype, SPLIT_ELEMENTS)
-            return replace(join_axes(nest), scratch=(partial,))
+            joined = join_axes(nest)
+            return replace(joined, scratch=(partial, *_code_scratch(joined, name)))
         case Attention():
             return schedule_gpu_attention(nest, name)
         case tuple():
             return nest
         case _:
             raise CompileError(f"there is no GPU kernel for {type(nest).__name__}")
+
+
+def _code_scratch(product: Contraction, name: str) -> tuple[Buffer, ...]:
+    """Memory of a product with codes: for rows as lines, and for weights unpacked where there may be many rows."""
+    codes, rows, buffers = product.codes, extent(product.m), []
+    if codes is None:
+        return ()
+    tiles = CodeTiles(codes, extent(product.n), extent(product.k))
+    if codes.has_lines:
+        size = CODE_ROWS * line_parts(product.lhs.dtype) * tiles.step * tiles.steps
+        buffers.append(Buffer(f"{name}_lines", DType.INT16, size))
+    if not isinstance(rows, int) or rows > CODE_ROWS:
+        buffers.append(Buffer(f"{name}_unpacked", product.lhs.dtype, extent(product.n) * extent(product.k)))
+    return tuple(buffers)
+
+
+def _with_laid_out(nest: Recurrence, laid: _Laid) -> Recurrence:
+    """A recurrence whose products do so."""
+    return replace(
+        nest,
+        cycles=tuple(
+            replace(cycle, nests=tuple(_as_laid_out(inner, laid) for inner in cycle.nests))  # type: ignore[arg-type]
+            for cycle in nest.cycles
+        ),
+    )
+
+
+def _as_laid_out(nest: KernelNest, laid: _Laid) -> KernelNest:
+    """A product that reads its weights as they lie in the memory of a GPU."""
+    if not isinstance(nest, Contraction) or nest.rhs.buffer not in laid:
+        return nest
+    buffer, codes = laid[nest.rhs.buffer]
+    if codes is not None:
+        codes = replace(codes, has_lines=needs_lines(nest))
+    return replace(nest, rhs=replace(nest.rhs, buffer=buffer), codes=codes)
 
 
 def _written(nest: KernelNest) -> tuple[Buffer, ...]:

@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ingot.dataclass import dataclass
 from ingot.dtypes import DType
 from ingot.fuse.build import Fused
 from ingot.loops.ir import Buffer, Contraction, Kernel, Recurrence, Step, kernels_in
 from ingot.loops.kernel import kernel_of
+from ingot.prim.tensor import Tensor
 from ingot.schedule.forward_stores import forward_stores
 from ingot.schedule.merge_epilogues import grouped, merge_epilogues
 from ingot.schedule.recurrence import enclose_loops
-from ingot.schedule.schedule import ConstantMemory
 
 _MOST = 1 << 22
 """Weights of a loop up to which the multiprocessors of a large GPU hold those of two."""
@@ -26,34 +25,24 @@ ARRIVALS = 1 << 10
 """Teams of blocks that wait for each other, at most, with a count for each."""
 
 
-@dataclass(frozen=True, slots=True)
-class Looped:
-    """Steps, for each new kernel those whose work it does, the last one last, and the contents of constants."""
-
-    steps: tuple[Step, ...]
-    origins: Mapping[Kernel, tuple[Kernel, ...]]
-    constants: Mapping[Buffer, ConstantMemory]
-
-
-def enclose_gpu_loops(fused: Fused) -> Looped:
-    """The steps of a program with its loops enclosed; as they are, where not all products with gates are enclosed."""
+def enclose_gpu_loops(fused: Fused) -> Fused:
+    """A program with its loops enclosed; as it is, where not all products with gates are enclosed."""
     merged = merge_epilogues(fused.steps)
     forwarded = forward_stores(merged.steps, fused.visible)
     enclosed = enclose_loops(forwarded.steps, _MOST)
     kernels = list(kernels_in(enclosed.steps))
     recurrences = [kernel for kernel in kernels if isinstance(kernel.nests[0], Recurrence)]
     if not recurrences or not all(map(_has_kernels, kernels)):
-        return Looped(fused.steps, {}, fused.constants)
-    origins: dict[Kernel, tuple[Kernel, ...]] = {}
-    for kernel in kernels:
-        inner = [kernel]
-        for before in (enclosed.origins, forwarded.origins, merged.origins):
-            inner = [old for new in inner for old in before.get(new, (new,))]
-        origins[kernel] = tuple(inner)
+        return fused
     counted = {kernel: _counted(kernel) for kernel in recurrences}
-    steps = _replaced(enclosed.steps, counted)
+    stores: dict[Kernel, Tensor] = {}
+    for kernel in kernels:
+        inner = kernel
+        for origins in (enclosed.origins, forwarded.origins, merged.origins):
+            inner = origins.get(inner, (inner,))[-1]
+        stores[counted.get(kernel, kernel)] = fused.stores[inner]
     constants = {**fused.constants, **dict(grouped(fused.constants, merged.groups))}
-    return Looped(steps, {counted.get(kernel, kernel): own for kernel, own in origins.items()}, constants)
+    return replace(fused, steps=_replaced(enclosed.steps, counted), constants=constants, stores=stores)
 
 
 def _has_kernels(kernel: Kernel) -> bool:

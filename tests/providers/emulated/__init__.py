@@ -29,6 +29,7 @@ from ingot.codegen.llvm.templates import PendingTemplate, Template
 from ingot.loops.ir import Kernel, kernels_in
 from ingot.providers.cuda import Cuda
 from ingot.providers.cuda.code import EmittedKernel, emit_kernels
+from ingot.providers.cuda.copies import COPY
 from ingot.providers.cuda.driver import Driver
 from ingot.schedule.schedule import Scheduled
 from ingot.schedule.target import Target
@@ -51,17 +52,19 @@ _ATTRIBUTES = {13: 1_980_000, 16: 4, 36: 3_201_000, 37: 6144, 75: 9, 76: 0, 97: 
 
 
 class Emulated(Cuda):
-    """The provider on an emulated GPU."""
+    """The provider on an emulated GPU, whose plans are not kept."""
+
+    fingerprint: str | None = None
 
     def __init__(self, library: Library | None = None, most_bytes: int | None = None, number: int = 0) -> None:
         self.library = library or Library()
         super().__init__(number, most_bytes, Driver(self.library))
 
     def emit(self, scheduled: Scheduled, _: bool, /) -> Mapping[Kernel, EmittedKernel]:
-        return emit_kernels(kernels_in(scheduled.steps), self.target, self.memory, _as_text)
+        return emit_kernels(kernels_in(scheduled.steps), self.target, self.memory, as_text)
 
 
-def _as_text(_digest: str, _target: Target, emit: Callable[[], Emitted], /) -> PendingTemplate:
+def as_text(_digest: str, _target: Target, emit: Callable[[], Emitted], /) -> PendingTemplate:
     """A function as LLVM IR, which the emulated driver loads."""
     pending, emitted = PendingTemplate(), emit()
     pending.settle(Template(Code({}, None, LinkedCode(emitted.text.encode(), {})), emitted.sizes))
@@ -92,6 +95,8 @@ class Library:
     def _called(self, name: str, own: Callable[..., int], *arguments: Any) -> int:
         self.calls.append(name)
         code = self.failures.get(name, 0)
+        if code and name == "cuStreamEndCapture":
+            self._capturing = None
         return code or own(self, *arguments) or 0
 
     def _handle(self, out: Any, thing: Any, kind: str | None = None) -> None:
@@ -155,6 +160,9 @@ class Library:
     def do_cuMemcpyDtoHAsync_v2(self, to: int, source: int, size: int, _stream: int) -> None:
         ctypes.memmove(to, source, size)
 
+    def do_cuMemcpyAsync(self, to: int, source: int, size: int, _stream: int) -> None:
+        self._begin(partial(_copy, [to, source, size]))
+
     def do_cuTensorMapEncodeTiled(
         self, out: Any, _type: int, rank: int, address: int, sizes: Any, strides: Any, box: Any, *rest: Any
     ) -> int:
@@ -167,6 +175,9 @@ class Library:
         return 0
 
     def do_cuModuleLoadDataEx(self, out: Any, image: bytes, *_: Any) -> None:
+        if image.startswith(COPY):
+            self._handle(out, None)
+            return
         self._handle(out, loaded(image.rstrip(b"\0").decode()))
 
     def do_cuModuleGetFunction(self, out: Any, module: int, name: bytes) -> None:
@@ -180,16 +191,21 @@ class Library:
         grid, block, stream, arguments = rest[:3], rest[3:6], rest[7], rest[8]
         if self._is_elsewhere(stream):
             return _INVALID_HANDLE
+        if module is None:
+            places = (ctypes.c_uint64 * (3 * grid[1])).from_address(arguments[0])
+            return self._begin(partial(_copy, list(places)))
         if rest[6] > _MOST_SHARED:
             return _INVALID_VALUE
         kernel = module.kernels[name]
         held = [ctypes.string_at(address, size) for address, size in zip(arguments, kernel.sizes, strict=True)]
-        launch = partial(_launch, module, name, grid, block, held, grid[0] if rest[-1] is True else 0)
         self.launched.append(name)
+        return self._begin(partial(_launch, module, name, grid, block, held, grid[0] if rest[-1] is True else 0))
+
+    def _begin(self, work: Callable[[], int]) -> int:
         if self._capturing is not None:
-            self._capturing.append(launch)
+            self._capturing.append(work)
             return 0
-        return launch()
+        return work()
 
     def do_cuStreamBeginCapture_v2(self, _stream: int, _mode: int) -> None:
         self._capturing = []
@@ -207,10 +223,19 @@ class Library:
     def do_cuGraphExecDestroy(self, graph: int) -> None:
         self.live.remove(("launchable", graph))
 
+    def do_cuGraphExecUpdate_v2(self, launchable: int, graph: int, _result: Any) -> None:
+        self._handles[launchable - 1] = self._handles[graph - 1]
+
     def do_cuGraphLaunch(self, graph: int, stream: int) -> int:
         if self._is_elsewhere(stream):
             return _INVALID_HANDLE
         return max((launch() for launch in self._handles[graph - 1]), default=0)
+
+
+def _copy(places: list[int]) -> int:
+    for first in range(0, len(places), 3):
+        ctypes.memmove(*places[first : first + 3])
+    return 0
 
 
 def _padded(numbers: Any, count: int) -> list[int]:
@@ -274,13 +299,13 @@ def _machine() -> Any:
         "exchange",
         "multiply",
         "ptx",
-        "copied",
+        "copy",
         "bfloat_pair",
         "four_matrices",
         "meet_warp",
-        "end_group",
+        "commit",
         "memory",
-        "wait_copies",
+        "wait",
     )
     for name in names:
         address = ctypes.cast(getattr(library, f"emulated_{name}"), ctypes.c_void_p).value
@@ -332,6 +357,10 @@ def for_host(text: str) -> str:
     text = text.replace('@"llvm.nvvm.shfl.sync.bfly.i32"(', "@emulated_exchange(ptr %own, ")
     for name, own in _INTRINSICS.items():
         text = text.replace(f'@"llvm.nvvm.{name}"(', f"@emulated_{own}(ptr %own, ").replace("%own, )", "%own)")
+    for name, size in (("cg.shared.global.16", 16), ("ca.shared.global.4", 4)):
+        text = text.replace(f'@"llvm.nvvm.cp.async.{name}.s"(', f"@emulated_copy(ptr %own, i32 {size}, ")
+    text = text.replace('@"llvm.nvvm.cp.async.commit.group"()', "@emulated_commit(ptr %own)")
+    text = text.replace('@"llvm.nvvm.cp.async.wait.group"(', "@emulated_wait(ptr %own, ")
     for name, kind in (("f32.f32", "f16"), ("bf16", "bf16")):
         text = text.replace(f'@"llvm.nvvm.mma.m16n8k16.row.col.{name}"(', f"@emulated_{kind}(ptr %own, ")
     text, inline = _without_ptx(text)
@@ -366,8 +395,11 @@ def for_host(text: str) -> str:
         "declare void @emulated_multiply(ptr, ptr, ptr, i32)",
         "declare void @emulated_ptx(ptr, i32, ptr, ptr, ptr)",
         "declare ptr @emulated_memory(ptr)",
-        *_COPIES.splitlines(),
+        *_SINGLE.splitlines(),
         *_matrices().splitlines(),
+        "declare void @emulated_copy(ptr, i32, ptr, ptr, i32)",
+        "declare void @emulated_commit(ptr)",
+        "declare void @emulated_wait(ptr, i32)",
         _multiply("f16", "<2 x half>", 0),
         _multiply("bf16", "i32", 1),
     ]
@@ -390,6 +422,8 @@ _OPERATIONS = (
     r"wgmma\.mma_async\S*\.m64n(\d+)k16\.f32\.(f16|bf16)\.",
     r"barrier\.sync 1, (\d+)",
     r".*red\.relaxed\.gpu\.global\.add",
+    r"ldmatrix\.sync\.aligned\.m8n8\.x4()\.shared\.b16",
+    r"ldmatrix\.sync\.aligned\.m8n8\.x4(\.trans)\.shared\.b16",
 )
 """PTX in line, and the numbers in it: what `emulated_ptx` does for each is in `machine.c`, by its place."""
 
@@ -414,7 +448,7 @@ def _inline(name: str, returned: str, assembly: str, kinds: tuple[str, ...]) -> 
     operation, found = next(
         (number, match) for number, known in enumerate(_OPERATIONS) if (match := re.match(known, assembly))
     )
-    numbers = [int(part) if part.isdigit() else int(part == "bf16") for part in found.groups()]
+    numbers = [int(part) if part.isdigit() else int(part in ("bf16", ".trans")) for part in found.groups()]
     results = [kind.strip() for kind in returned.strip("{}").split(",")] if returned != "void" else []
     numbers = _padded([*numbers, len(results)], 4)
     parameters = ", ".join(f"{kind} %a{number}" for number, kind in enumerate(kinds))
@@ -441,9 +475,6 @@ def _inline(name: str, returned: str, assembly: str, kinds: tuple[str, ...]) -> 
 
 
 _INTRINSICS = {
-    "cp.async.cg.shared.global.16.s": "copy",
-    "cp.async.commit.group": "end_group",
-    "cp.async.wait.group": "wait_copies",
     "bar.warp.sync": "meet",
     "ex2.approx.f": "power_of_two",
     "ff2f16x2.rn": "halves",
@@ -451,17 +482,10 @@ _INTRINSICS = {
     "ldmatrix.sync.aligned.m8n8.x4.b16.p3": "matrices",
     "ldmatrix.sync.aligned.m8n8.x4.trans.b16.p3": "turned_matrices",
 }
-"""What stands for an intrinsic; it takes the thread as well. Copies are made when they are waited for."""
+"""What stands for an intrinsic; it takes the thread as well."""
 
-_COPIES = """
-declare void @emulated_copied(ptr, ptr, ptr, i32)
-declare void @emulated_end_group(ptr)
-declare void @emulated_wait_copies(ptr, i32)
+_SINGLE = """
 declare float @llvm.exp2.f32(float)
-define internal void @emulated_copy(ptr %own, ptr %to, ptr %source, i32 %count) {
-  call void @emulated_copied(ptr %own, ptr %to, ptr %source, i32 %count)
-  ret void
-}
 define internal void @emulated_meet(ptr %own, i32 %mask) {
   call void @emulated_meet_warp(ptr %own)
   ret void

@@ -1,6 +1,7 @@
 /* The blocks of a GPU, a cluster at a time, as coroutines of the host: a thread runs until it waits for others.
 
-   What is asynchronous on a GPU is done at once: copies by TMA when they begin, products when they are issued. */
+   Copies of a thread are made when it waits for them. What else is asynchronous on a GPU is done at once: copies of the
+   copy engine when they begin, products when they are issued. */
 
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -14,11 +15,19 @@
 #define SHARED (256 << 10)
 #define WARP 32
 #define WARPGROUP 128
+#define MOST_PIECES 256
 
 typedef struct {
     int registers[12]; /* tid, ntid, ctaid and nctaid, three axes each */
     int number, block, all, exchanges; /* in its block; that in its cluster; its place among all threads of a cluster */
+    int pieces, groups;
 } thread;
+
+typedef struct { /* a copy by cp.async that is under way */
+    char *to;
+    const char *from;
+    int size, read, group;
+} piece;
 
 typedef struct {
     int arrived, generation;
@@ -40,6 +49,7 @@ typedef void (*kernel)(void **parameters, thread *own);
 
 static ucontext_t scheduler, coroutines[MOST];
 static thread threads[MOST];
+static piece pieces[MOST][MOST_PIECES];
 static int values[2][MOST], ended[MOST], block_threads, cluster_threads, progress, is_wrong;
 static barrier blocks[MOST_BLOCKS], some[MOST_BLOCKS], warps[MOST / WARP], warpgroups[MOST / WARPGROUP], cluster;
 static char shared[MOST_BLOCKS][SHARED] __attribute__((aligned(1024)));
@@ -186,9 +196,23 @@ static void multiply_registers(thread *own, const long *in, float *out, int n, i
     meet_warp(own);
 }
 
+/* ldmatrix.m8n8.x4: each thread of a warp points at a line of one of four matrices, and gets a pair of each of them. */
+static void load_matrices(thread *own, int address, float *out, int is_turned) {
+    int warp = own->all - own->number % WARP, lane = own->number % WARP, turn = own->exchanges++ & 1;
+    values[turn][own->all] = address;
+    meet_warp(own);
+    for (int matrix = 0; matrix < 4; matrix++)
+        for (int i = 0; i < 2; i++) {
+            int row = lane / 4, column = lane % 4 * 2 + i;
+            int line = is_turned ? column : row, place = is_turned ? row : column;
+            char *from = shared[own->block] + values[turn][warp + 8 * matrix + line] + 2 * place;
+            memcpy((char *)(out + matrix) + 2 * i, from, 2);
+        }
+}
+
 /* The operations of PTX that kernels have in line, in the order of `_OPERATIONS`. */
 enum { NOTHING, INIT, EXPECT, ARRIVE, WAIT, COPY, PRODUCTS, PRODUCTS_DONE, RANK, MEET_CLUSTER, STORE_PAIR, LOAD_FOUR,
-       PRODUCTS_OF_REGISTERS, MEET_SOME, ARRIVE_AND_WAIT };
+       PRODUCTS_OF_REGISTERS, MEET_SOME, ARRIVE_AND_WAIT, MATRICES, MATRICES_TURNED };
 
 void emulated_ptx(thread *own, int operation, const int *numbers, const long *in, float *out) {
     counter *at = counter_at(own, operation == NOTHING ? 0 : (int)in[0] & (SHARED - 1));
@@ -214,38 +238,9 @@ void emulated_ptx(thread *own, int operation, const int *numbers, const long *in
         ++*(volatile int *)in[0], progress++;
         while (*(volatile int *)in[0] < (int)in[1]) yield(own);
         break;
+    case MATRICES: case MATRICES_TURNED: load_matrices(own, (int)in[0], out, operation == MATRICES_TURNED); break;
     case LOAD_FOUR: memcpy(out, shared[(int)in[1]] + (int)in[0], 16); break;
     }
-}
-
-/* cp.async: 16 bytes, of which the first `count` are copied, and the others are zeros; done when they are waited for. */
-#define MOST_COPIES 512
-static struct {
-    char *to;
-    const char *source;
-    int count, group;
-} copies[MOST][MOST_COPIES];
-static int copy_count[MOST], copy_group[MOST];
-
-void emulated_copied(thread *own, char *to, const char *source, int count) {
-    int number = copy_count[own->all]++;
-    if ((size_t)to % 16 || (count && (size_t)source % 16) || number >= MOST_COPIES) abort();
-    copies[own->all][number].to = to, copies[own->all][number].source = source;
-    copies[own->all][number].count = count, copies[own->all][number].group = copy_group[own->all];
-}
-
-void emulated_end_group(thread *own) { copy_group[own->all]++; }
-
-void emulated_wait_copies(thread *own, int but) {
-    int left = 0;
-    for (int i = 0; i < copy_count[own->all]; i++) {
-        if (copies[own->all][i].group < copy_group[own->all] - but) {
-            memcpy(copies[own->all][i].to, copies[own->all][i].source, copies[own->all][i].count);
-            memset(copies[own->all][i].to + copies[own->all][i].count, 0, 16 - copies[own->all][i].count);
-        } else
-            copies[own->all][left++] = copies[own->all][i];
-    }
-    copy_count[own->all] = left;
 }
 
 static unsigned rounded(float value) {
@@ -275,13 +270,39 @@ void emulated_four_matrices(thread *own, const char *row, unsigned *words, int i
     meet_warp(own);
 }
 
+/* cp.async: nothing is copied before the thread that asked for it waits, and nothing outside of what is read is. */
+void emulated_copy(thread *own, int size, char *to, const char *from, int read) {
+    if ((size_t)to < SHARED) to = shared[own->block] + (size_t)to;
+    if (own->pieces == MOST_PIECES || (size_t)to % size || (read && (size_t)from % size)) {
+        is_wrong = 2;
+        return;
+    }
+    pieces[own->all][own->pieces++] = (piece){to, from, size, read, own->groups};
+}
+
+void emulated_commit(thread *own) { own->groups++; }
+
+void emulated_wait(thread *own, int left) {
+    int kept = 0;
+    for (int i = 0; i < own->pieces; i++) {
+        piece one = pieces[own->all][i];
+        if (one.group >= own->groups - left) {
+            pieces[own->all][kept++] = one;
+            continue;
+        }
+        memset(one.to, 0, one.size);
+        memcpy(one.to, one.from, one.read);
+    }
+    own->pieces = kept;
+}
+
 static void begin(int number) {
     function(arguments, &threads[number]);
     ended[number] = 1, progress++;
 }
 
 static void start(int number, const thread *as) {
-    threads[number] = *as, ended[number] = 0, copy_count[number] = 0, copy_group[number] = 0;
+    threads[number] = *as, ended[number] = 0;
     getcontext(&coroutines[number]);
     coroutines[number].uc_stack.ss_sp = stacks + (size_t)number * STACK;
     coroutines[number].uc_stack.ss_size = STACK;
@@ -304,7 +325,7 @@ int emulated_launch(kernel called, void **parameters, const int *grid, const int
         for (int own = 0; own < clustered; own++)
             for (int i = 0; i < block_threads; i++) {
                 thread as = {{i % block[0], i / block[0] % block[1], i / block[0] / block[1], block[0], block[1],
-                              block[2], x + own, y, z, grid[0], grid[1], grid[2]}, i, own, own * apart + i, 0};
+                              block[2], x + own, y, z, grid[0], grid[1], grid[2]}, i, own, own * apart + i, 0, 0, 0};
                 start(as.all, &as);
             }
         for (int left = cluster_threads, idle = 0; left;) {

@@ -39,6 +39,7 @@ class Interpreting:
     fingerprint = None
     threads = 1
     lacks = ()
+    narrows_values = False
 
     def __init__(self) -> None:
         self.ran: list[str] = []
@@ -62,7 +63,7 @@ class Interpreting:
             inlined=96,
             few_rows=0,
             long_row=0,
-            reads_codes=False,
+            refuses_codes=lambda _: "there is no code for codes",
         )
 
     def schedule(self, fused: Fused) -> Scheduled:

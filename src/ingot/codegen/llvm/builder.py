@@ -290,6 +290,9 @@ class Builder:
     def ptrtoint(self, x: Value, kind: Type) -> Value:
         return self._converted("ptrtoint", x, kind)
 
+    def inttoptr(self, x: Value, kind: Type) -> Value:
+        return self._converted("inttoptr", x, kind)
+
     def addrspacecast(self, x: Value, kind: Type) -> Value:
         return self._converted("addrspacecast", x, kind)
 

@@ -11,8 +11,9 @@ from ingot.codegen.nvptx.attention_hopper import KEYS, VALUES, HopperTile, emit_
 from ingot.codegen.nvptx.attention_rows import emit_finish
 from ingot.codegen.nvptx.gpu import Gpu
 from ingot.codegen.nvptx.grid import WARP
+from ingot.codegen.nvptx.step import Plan, Step, TensorMap
 from ingot.codegen.nvptx.sums import FINISH
-from ingot.codegen.nvptx.variant import Function, Plan, Step, TensorMap
+from ingot.codegen.nvptx.variant import Function
 from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.loops.ir import Attention, Buffer, extent

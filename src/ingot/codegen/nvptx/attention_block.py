@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.types import F32, I64, stack_slot
+from ingot.codegen.nvptx.async_copy import commit_copies, wait_for_copies
 from ingot.codegen.nvptx.attention_rows import LOW, AttentionRows
 from ingot.codegen.nvptx.grid import barrier, register
-from ingot.codegen.nvptx.warp_tiles import end_of_copies, wait_for_copies
 
 
 class AttentionBlock(AttentionRows):
@@ -58,21 +58,21 @@ class AttentionBlock(AttentionRows):
                 b.store(F32(LOW), cell)
             self.copy_queries()
             self.copy_keys(b.mul(begin, I64(self.step)))
-            end_of_copies(b)
-            wait_for_copies(b)
+            commit_copies(b)
+            wait_for_copies(b, 0)
             barrier(b)
             self.fetch_queries()
             with self.loop(begin, end, I64(1)) as tile:
                 key = b.mul(tile, I64(self.step))
-                wait_for_copies(b)
+                wait_for_copies(b, 0)
                 barrier(b)
                 self.copy_values(key)
-                end_of_copies(b)
+                commit_copies(b)
                 scores = self.scored(self.scores(), key, placed)
-                wait_for_copies(b)
+                wait_for_copies(b, 0)
                 barrier(b)
                 self.copy_keys(b.add(key, I64(self.step)))
-                end_of_copies(b)
+                commit_copies(b)
                 weights = []
                 for own, line, *cells in zip(scores, read, greatest, total, strict=True):
                     row_weights, shrink = self.weights(own, *cells)
@@ -80,6 +80,6 @@ class AttentionBlock(AttentionRows):
                     for cell in line:
                         b.store(b.fmul(b.load(cell, F32), shrink), cell)
                 self.weigh(weights, read)
-            wait_for_copies(b)
+            wait_for_copies(b, 0)
             barrier(b)
             self.finish_rows(placed, read, greatest, total, place)

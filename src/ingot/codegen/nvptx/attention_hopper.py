@@ -13,20 +13,19 @@ from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.emitter import Frame
 from ingot.codegen.llvm.types import F32, I32, I64, PTR, stack_slot
 from ingot.codegen.nvptx import hopper
+from ingot.codegen.nvptx.async_copy import commit_copies, wait_for_copies
 from ingot.codegen.nvptx.attention_halves import halves_of
 from ingot.codegen.nvptx.attention_rows import LOW, AttentionRows
 from ingot.codegen.nvptx.grid import WARP, barrier, register
 from ingot.codegen.nvptx.hopper import LINE, WARPGROUP, DynamicMemory
 from ingot.codegen.nvptx.shared_tile import SharedTile
+from ingot.codegen.nvptx.step import TensorMap
 from ingot.codegen.nvptx.tma_operand import LINE_ELEMENTS, Sizes, Walk, map_of, walk_of
-from ingot.codegen.nvptx.variant import TensorMap
 from ingot.codegen.nvptx.warp_tiles import (
     DynamicShared,
     at_byte,
-    end_of_copies,
     pair_of_halves,
     swizzled,
-    wait_for_copies,
 )
 from ingot.dataclass import dataclass
 from ingot.loops.ir import Attention
@@ -262,8 +261,8 @@ class _Hopper(AttentionRows):
             b.store(F32(LOW), cell)
         placed = self.placed_rows()
         self.queries.copy(self.first_row)
-        end_of_copies(b)
-        wait_for_copies(b)
+        commit_copies(b)
+        wait_for_copies(b, 0)
         hopper.writes_are_seen(b)
         hopper.meet(b, WARPGROUP * self.tile.warpgroups)
         with b.if_then(b.icmp_signed("<", begin, end)):

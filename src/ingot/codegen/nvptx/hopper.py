@@ -91,6 +91,11 @@ def fence_products(b: Builder) -> None:
     ptx(b, "wgmma.fence.sync.aligned;")
 
 
+def fence_copies(b: Builder) -> None:
+    """Before products read what this thread wrote to shared memory, or had copied there."""
+    ptx(b, "fence.proxy.async.shared::cta;")
+
+
 def commit_products(b: Builder) -> None:
     ptx(b, "wgmma.commit_group.sync.aligned;")
 

@@ -21,6 +21,7 @@ from ingot.codegen.nvptx.loops import ThreadLoops
 from ingot.codegen.nvptx.warp_tiles import DynamicShared
 from ingot.dataclass import dataclass
 from ingot.loops.ir import Buffer, Contraction, Cycle, Recurrence, extent
+from ingot.schedule.gpu import line_of
 from ingot.schedule.gpu_recurrence import ARRIVALS
 
 BLOCKS, GROUPS = "blocks", "row_groups"
@@ -177,8 +178,9 @@ class _Team(ThreadLoops):
             b.store(b.load(cell, F32), b.gep(memory, [b.add(b.mul(line, pitch), k)], source_etype=F32))
 
     def _weight(self, product: Contraction, unit: ir.Value, group: ir.Value, k: ir.Value) -> ir.Value:
-        b, units = self.b, self.frame.size(extent(product.n))
-        at = b.add(b.mul(b.add(b.mul(k, I64(product.groups)), group), units), unit)
+        b, units = self.b, extent(product.n)
+        line = self.frame.size(line_of(units * product.groups, product.rhs.dtype))
+        at = b.add(b.mul(k, line), b.add(b.mul(group, self.frame.size(units)), unit))
         return b.load(b.gep(self.frame.buffers[product.rhs.buffer], [at], source_etype=F32), F32)
 
     def _read_rows(self, product: Contraction) -> None:

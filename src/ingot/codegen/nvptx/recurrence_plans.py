@@ -16,7 +16,8 @@ from ingot.codegen.nvptx.recurrence import (
     emit_begin,
     emit_recurrence,
 )
-from ingot.codegen.nvptx.variant import Function, Plan, Step
+from ingot.codegen.nvptx.step import Plan, Step
+from ingot.codegen.nvptx.variant import Function
 from ingot.dims import Dim
 from ingot.loops.ir import Contraction, Cycle, Recurrence, extent
 from ingot.schedule.gpu_recurrence import ARRIVALS

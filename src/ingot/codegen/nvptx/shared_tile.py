@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from ingot.codegen.llvm import ir, scalars
 from ingot.codegen.llvm.share import larger, smaller
 from ingot.codegen.llvm.types import I1, I32, I64, stack_slot, stored, vector, width
+from ingot.codegen.nvptx.async_copy import copy_part
 from ingot.codegen.nvptx.loops import ThreadLoops
-from ingot.codegen.nvptx.warp_tiles import COPIED, at_byte, copy
+from ingot.codegen.nvptx.warp_tiles import COPIED, at_byte
 from ingot.loops.ir import Load, Scalar, Var
 
 
@@ -98,10 +99,10 @@ class SharedTile:
             count = b.select(b.icmp_signed("<=", row, last), self._bytes_left(piece), I32(0))
             to = at_byte(b, self.memory, self.place(line, piece))
             if (number + 1) * self.threads <= total:
-                copy(b, to, source, count)
+                copy_part(b, to, source, COPIED, count)
             else:
                 with b.if_then(b.icmp_signed("<", line, I64(self.lines))):
-                    copy(b, to, source, count)
+                    copy_part(b, to, source, COPIED, count)
 
     def _bytes_left(self, piece: ir.Value) -> ir.Value:
         """The bytes of a piece that are elements."""

@@ -1,4 +1,4 @@
-"""What a warp does together on Ampere and later: copies into shared memory, matrices from there, and their products.
+"""What a warp does together on Ampere and later: matrices from shared memory, and their products.
 
 A *matrix* is one of 8 x 8 halves: each thread of a warp has two of them, a word, of row `lane / 4` at twice `lane % 4`.
 """
@@ -19,7 +19,7 @@ LINE = 128
 """Bytes of a line of a swizzled tile; of its eight pieces of 16 bytes, a reader finds each in other banks."""
 
 _VOID = ir.VoidType()
-_SHARED, _GLOBAL = ir.Type("ptr addrspace(3)"), ir.Type("ptr addrspace(1)")
+_SHARED = ir.Type("ptr addrspace(3)")
 _FOUR_WORDS = ir.Type("{i32, i32, i32, i32}")
 _FOUR_SUMS = ir.Type("{float, float, float, float}")
 _PAIR = ir.VectorType(F16, 2)
@@ -39,22 +39,6 @@ class DynamicShared(ir.Value):
 
     def __str__(self) -> str:
         return self.line
-
-
-def copy(b: Builder, to: ir.Value, source: ir.Value, count: ir.Value) -> None:
-    """Begin to copy 16 bytes into shared memory: the first `count`, an int32, of them from `source`, then zeros."""
-    arguments = [_in_space(b, to, _SHARED), _in_space(b, source, _GLOBAL), count]
-    _call(b, "cp.async.cg.shared.global.16.s", _VOID, arguments)
-
-
-def end_of_copies(b: Builder) -> None:
-    """What this thread began to copy since the last call is one group."""
-    _call(b, "cp.async.commit.group", _VOID, [])
-
-
-def wait_for_copies(b: Builder, but: int = 0) -> None:
-    """Wait for the groups of copies that this thread began, but for the last `but` of them."""
-    _call(b, "cp.async.wait.group", _VOID, [I32(but)])
 
 
 def warp_barrier(b: Builder) -> None:

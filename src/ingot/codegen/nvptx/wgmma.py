@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+from ingot.codegen.nvptx.eights import stores_eights
 from ingot.codegen.nvptx.half_product import is_of_halves
-from ingot.codegen.nvptx.memory import contiguous_indices
 from ingot.codegen.nvptx.tma_operand import map_of, walks_of
 from ingot.codegen.nvptx.variant import Function, Plan, Sized, Step, Variant
 from ingot.codegen.nvptx.wgmma_product import emit_product
-from ingot.codegen.nvptx.wgmma_tiles import LANES, LEFT, PARAMETERS, RIGHT, TILES
+from ingot.codegen.nvptx.wgmma_tiles import LEFT, PARAMETERS, RIGHT, TILES
 from ingot.loops.ir import Contraction
 from ingot.schedule.target import Target
 
@@ -44,10 +44,10 @@ def functions(product: Contraction, _: Target) -> dict[str, Function]:
 
 
 def plans(sized: Sized) -> Iterator[Plan]:
-    """A plan for each tile; none where the copy engine cannot walk an operand, or rows do not end with eight columns."""
+    """A plan for each tile; none where the copy engine cannot walk an operand, or rows are no eights of columns."""
     walks = walks_of(sized.product)
     assert not isinstance(walks, str)
-    if sized.columns % LANES or sized.depth == 0 or not _is_aligned(sized):
+    if sized.depth == 0 or not stores_eights(sized):
         return
     left, right = walks
     for name, tile in TILES.items():
@@ -62,16 +62,6 @@ def plans(sized: Sized) -> Iterator[Plan]:
         scalars = row_tiles, column_tiles, tiles, -(-sized.depth // 64)
         step = Step(name, (blocks, 1, 1), (tile.threads, 1), scalars, (maps[0], maps[1]), tile.shared_bytes)
         yield Plan(tile.seconds(sized.gpu, tiles, sized.depth), (step,))
-
-
-def _is_aligned(sized: Sized) -> bool:
-    """Whether every eight neighbours that the epilogue reads or stores together are aligned."""
-    (n,) = sized.product.n
-    for index in contiguous_indices(sized.product.body, n):
-        steps = [sized.size(factor) for term, factor in index.terms if term is not n]
-        if any(step % LANES for step in (*steps, sized.size(index.offset))):
-            return False
-    return True
 
 
 VARIANT = Variant("wgmma", refuses, functions, plans)

@@ -14,15 +14,14 @@ from contextlib import contextmanager
 from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.emitter import Frame
-from ingot.codegen.llvm.lanes import Lane
 from ingot.codegen.llvm.share import smaller
-from ingot.codegen.llvm.types import F32, I32, I64, PTR, stack_slot, vector
+from ingot.codegen.llvm.types import F32, I32, I64, PTR, stack_slot
 from ingot.codegen.nvptx import hopper
-from ingot.codegen.nvptx.grid import WARP, barrier, exchanged, register
+from ingot.codegen.nvptx.eights import LANES, Eights
+from ingot.codegen.nvptx.grid import WARP, barrier, register
 from ingot.codegen.nvptx.hopper import LINE, WARPGROUP, DynamicMemory
-from ingot.codegen.nvptx.sums import Sums
 from ingot.codegen.nvptx.tma_operand import LINE_ELEMENTS, Walk, walks_of
-from ingot.codegen.nvptx.wgmma_tiles import BAND, LANES, LEFT, PANEL, PARAMETERS, PART, RIGHT, WgmmaTile
+from ingot.codegen.nvptx.wgmma_tiles import BAND, LEFT, PANEL, PARAMETERS, PART, RIGHT, WgmmaTile
 from ingot.loops.ir import Contraction
 
 _TERMS = 16
@@ -36,16 +35,18 @@ _UNDEFINED = ir.Constant(F32, ir.Undefined)
 
 def emit_product(b: Builder, frame: Frame, product: Contraction, tile: WgmmaTile) -> None:
     """The sums of the tiles of a block, with their epilogue."""
-    _WgmmaProduct(b, frame, product, tile).emit()
+    walks = walks_of(product)
+    assert not isinstance(walks, str)
+    WgmmaProduct(b, frame, product, tile, walks).emit()
 
 
-class _WgmmaProduct(Sums):
+class WgmmaProduct(Eights):
     """A block of a product; places in tiles are int32."""
 
-    def __init__(self, b: Builder, frame: Frame, product: Contraction, tile: WgmmaTile) -> None:
+    def __init__(
+        self, b: Builder, frame: Frame, product: Contraction, tile: WgmmaTile, walks: tuple[Walk, Walk]
+    ) -> None:
         super().__init__(b, frame, product)
-        walks = walks_of(product)
-        assert not isinstance(walks, str)
         self.left, self.right = walks
         self.tile = tile
         self.row_tiles, self.column_tiles, self.tiles, self.steps = (
@@ -91,13 +92,17 @@ class _WgmmaProduct(Sums):
             for tensor_map in self.maps:
                 hopper.prefetch_map(b, tensor_map)
             for stage in range(tile.stages):
-                hopper.barrier_init(b, b.add(self.full, I32(8 * stage)), 1)
+                hopper.barrier_init(b, b.add(self.full, I32(8 * stage)), self._arrivals())
                 hopper.barrier_init(b, b.add(self.empty, I32(8 * stage)), tile.warpgroups)
             hopper.barriers_are_there(b)
         if tile.split > 1:
             hopper.cluster_sync(b)
         else:
             barrier(b)
+
+    def _arrivals(self) -> int:
+        """The arrivals that make a stage full."""
+        return 1
 
     @contextmanager
     def _placed(self) -> Iterator[tuple[ir.Value, ir.Value]]:
@@ -232,29 +237,12 @@ class _WgmmaProduct(Sums):
         return b.add(b.mul(b.udiv(own, I32(WARP)), I32(16)), b.udiv(lane, I32(4))), b.urem(lane, I32(4))
 
     def _finish_part(self, part: Sequence[ir.Value], top: ir.Value, column: ir.Value) -> None:
-        """Store the sums of 64 rows. Four threads have pairs of neighbours, in eights of columns: each gets an eight."""
+        """Store the sums of 64 rows: a thread has those of two, eight apart, in pairs of neighbours."""
         b = self.b
         row_of_thread, place = self._spot()
-        for first in range(0, self.tile.columns, 4 * LANES):
-            own = b.add(column, b.add(I32(first), b.mul(place, I32(LANES))))
-            for half in range(2):
-                pairs = [part[first // 2 + 4 * eight + 2 * half :][:2] for eight in range(4)]
-                row = b.add(top, b.add(row_of_thread, I32(8 * half)))
-                self._end_of_eight(_turned(b, pairs, place), row, own)
-
-    def _end_of_eight(self, eight: Sequence[ir.Value], row: ir.Value, column: ir.Value) -> None:
-        """The epilogue of eight neighbours, which are all outside or all inside."""
-        b = self.b
-        row, column = b.zext(row, I64), b.zext(column, I64)
-        self.active = b.and_(b.icmp_signed("<", row, self.rows), b.icmp_signed("<", column, self.columns))
-        self.unflatten(self.product.m, smaller(b, row, b.sub(self.rows, I64(1))))
-        self.variables[self.n] = smaller(b, column, b.sub(self.columns, I64(LANES)))
-        self._lane = Lane(self.n, LANES, None)
-        together: ir.Value = ir.Constant(vector(F32, LANES), ir.Undefined)
-        for number, value in enumerate(eight):
-            together = b.insert_element(together, value, I32(number))
-        self.end(together)
-        self._lane = self.active = None
+        for half in range(2):
+            pairs = [part[4 * eight + 2 * half :][:2] for eight in range(self.tile.columns // LANES)]
+            self.end_of_pairs(pairs, b.add(top, b.add(row_of_thread, I32(8 * half))), column, place)
 
     # --- blocks that divide the summed axis
 
@@ -288,22 +276,5 @@ class _WgmmaProduct(Sums):
                 address = self._staged(row, column)
                 eight = [*hopper.load_four(b, address, rank), *hopper.load_four(b, b.add(address, I32(16)), rank)]
                 totals = [b.fadd(x, y) for x, y in zip(totals, eight, strict=True)] if totals else eight
-            self._end_of_eight(totals, b.add(top, row), b.add(left, column))
+            self.end_of_eight(totals, b.add(top, row), b.add(left, column))
         hopper.cluster_sync(b)
-
-
-def _turned(b: Builder, pairs: Sequence[Sequence[ir.Value]], place: ir.Value) -> list[ir.Value]:
-    """Of four eights of columns, of which each of four threads has a pair, the eight at the place of a thread, whole.
-
-    That is a transposition of pairs among four threads: pairs are exchanged with the neighbour, and two further.
-    """
-    values = [list(pair) for pair in pairs]
-    for distance in (1, 2):
-        is_odd = b.icmp_signed("!=", b.and_(place, I32(distance)), I32(0))
-        for low in (number for number in range(4) if not number & distance):
-            for lane in range(2):
-                one, other = values[low][lane], values[low + distance][lane]
-                received = exchanged(b, b.select(is_odd, one, other), I32(distance))
-                values[low][lane] = b.select(is_odd, received, one)
-                values[low + distance][lane] = b.select(is_odd, other, received)
-    return [value for pair in values for value in pair]

@@ -15,9 +15,6 @@ PART = 64
 PANEL = PART * LINE
 """Bytes of 64 lines of a tile."""
 
-LANES = 8
-"""Neighbours of a row that a thread stores at once."""
-
 BAND = 16
 """Tiles of a column that come one after another."""
 

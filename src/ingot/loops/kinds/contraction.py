@@ -96,10 +96,11 @@ def _verify(nest: Contraction, scope: Scope) -> None:
         if not nest.packed and not nest.in_place and len(nest.scratch) != 1:
             scope.refuse("a right side that is not packed has no buffer for its panels")
     if nest.codes is not None:
-        if not nest.packed or (nest.lhs.dtype, nest.rhs.dtype, nest.dtype) != (
-            DType.FLOAT32,
-            DType.UINT8,
-            DType.FLOAT32,
+        rows = (DType.FLOAT32, *NARROW_FLOATS)
+        if (
+            not nest.packed
+            or nest.lhs.dtype not in rows
+            or (nest.rhs.dtype, nest.dtype) != (DType.UINT8, DType.FLOAT32)
         ):
             scope.refuse(f"a product of {nest.lhs.dtype} and codes in {nest.rhs.dtype} summed as {nest.dtype}")
     elif nest.is_of_bytes:

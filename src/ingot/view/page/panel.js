@@ -39,8 +39,10 @@ export function showing(app) {
       parts = [make("p", { class: "bad" }, /** @type {Error} */ (error).message)];
     }
     if (mine === filled) {
+      const field = /** @type {HTMLElement | null} */ (panel.querySelector("[data-field]:focus"))?.dataset.field;
       panel.replaceChildren(...parts);
       panel.scrollTop = 0;
+      if (field) panel.querySelector(`[data-field="${CSS.escape(field)}"]`)?.focus(); // an edit was made by keyboard: the next one can be
     }
   };
   app.onSelect.push(show);

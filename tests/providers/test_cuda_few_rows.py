@@ -1,0 +1,100 @@
+"""Products of few rows on an emulated GPU, as decoding has them: variants of their own, for sizes of every kind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import ingot
+from ingot import Session
+from ingot.codegen.nvptx import few_halves, few_rows, variants
+from ingot.codegen.nvptx.variant import Plan, Sized, Variant
+from ingot.dtypes import Array
+from providers.emulated import HAS_COMPILER, Emulated
+from providers.test_cuda import graph, normal
+from providers.test_cuda_codes import with_constants
+
+pytestmark = pytest.mark.skipif(not HAS_COMPILER, reason="the emulator is compiled by cc")
+
+KINDS = {"float": np.float32, "float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
+ROUNDING = {"float": 1e-5, "float16": 2.0**-10, "bfloat16": 2.0**-7}
+
+
+def check(kind: str, x: Array, w: Array, body: str = "y = MatMul (x, w)", axes: str = "") -> list[str]:
+    """The functions that are launched; AssertionError if what they compute is wrong, or differs from run to run."""
+    provider = Emulated()
+    text = graph(f"{kind}[{axes}m, k] x, {kind}[{axes}k, n] w", body)
+    session = Session(ingot.parse_model(text), providers=(provider, "reference"), fallback=False)
+    feeds = {"x": x.astype(KINDS[kind]), "w": w.astype(KINDS[kind])}
+    exact = feeds["x"].astype(np.float64) @ feeds["w"].astype(np.float64)
+    exact = np.maximum(exact, 0) if "Relu" in body else exact
+    first = session.run(None, feeds)[0]
+    np.testing.assert_allclose(first.astype(np.float64), exact, rtol=ROUNDING[kind], atol=1e-3)
+    np.testing.assert_array_equal(session.run(None, feeds)[0], first)
+    return provider.library.launched
+
+
+def preferred(monkeypatch: Any, variant: Variant, least: int = 0) -> None:
+    """Have a variant's plans chosen wherever there are any, of those with at least so many launches."""
+
+    def first(sized: Sized) -> list[Plan]:
+        return [Plan(0.0, plan.steps) for plan in variant.plans(sized) if len(plan.steps) >= least]
+
+    others = tuple(other for other in variants.VARIANTS if other is not variant)
+    own = Variant(variant.name, variant.refuses, variant.functions, first)
+    monkeypatch.setattr(variants, "VARIANTS", (own, *others))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("rows", [2, 3, 4])
+@pytest.mark.parametrize(("k", "n"), [(64, 264), (200, 40), (264, 8), (8, 24)])
+def test_whole_vectors_of_few_rows(monkeypatch: Any, kind: str, rows: int, k: int, n: int) -> None:
+    preferred(monkeypatch, few_rows.VARIANT)
+    assert f"rows{2 if rows == 2 else 4}" in check(kind, normal(rows, k), normal(k, n))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("rows", "k", "n"), [(2, 65, 264), (5, 200, 37), (8, 3, 1), (3, 1000, 5)])
+def test_sizes_of_which_vectors_are_not_aligned(monkeypatch: Any, kind: str, rows: int, k: int, n: int) -> None:
+    preferred(monkeypatch, few_rows.VARIANT)
+    names = check(kind, normal(rows, k), normal(k, n), "t = MatMul (x, w) y = Relu (t)")
+    assert any(name.endswith("_single") for name in names)
+
+
+@pytest.mark.parametrize("kind", ["float16", "bfloat16"])
+@pytest.mark.parametrize(("rows", "k", "n"), [(16, 160, 72), (9, 1024, 64), (13, 32, 136), (8, 96, 8), (2, 320, 264)])
+def test_rows_of_halves_on_tensor_cores(monkeypatch: Any, kind: str, rows: int, k: int, n: int) -> None:
+    preferred(monkeypatch, few_halves.VARIANT)
+    names = check(kind, normal(rows, k), normal(k, n), "t = MatMul (x, w) y = Relu (t)")
+    assert f"half_rows{16 if rows > 8 else 8}" in names
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("variant", [few_rows.VARIANT, few_halves.VARIANT], ids=lambda variant: variant.name)
+def test_few_rows_at_every_place_of_a_batch(monkeypatch: Any, kind: str, variant: Variant) -> None:
+    if kind != "float" or variant is few_rows.VARIANT:
+        preferred(monkeypatch, variant)
+        check(kind, normal(5, 2, 64), normal(5, 64, 24), axes="b, ")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("variant", [few_rows.VARIANT, few_halves.VARIANT], ids=lambda variant: variant.name)
+def test_long_sums_of_few_columns_are_divided_among_blocks(monkeypatch: Any, kind: str, variant: Variant) -> None:
+    if kind != "float" or variant is few_rows.VARIANT:
+        preferred(monkeypatch, variant, least=2)
+        assert "finish" in check(kind, normal(2, 8192), normal(8192, 8), "t = MatMul (x, w) y = Relu (t)")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("rows", "k", "n"), [(1, 64, 37), (3, 96, 17), (20, 70, 33), (5, 128, 1)])
+def test_rows_of_constant_weights_begin_at_whole_vectors(kind: str, rows: int, k: int, n: int) -> None:
+    provider = Emulated()
+    w, x = normal(k, n).astype(KINDS[kind]), normal(rows, k).astype(KINDS[kind])
+    model = with_constants(graph(f"{kind}[m, {k}] x, {kind}[{k}, {n}] w", "y = MatMul (x, w)"), {"w": w})
+    session = Session(model, providers=(provider, "reference"), fallback=False)
+    exact = x.astype(np.float64) @ w.astype(np.float64)
+    np.testing.assert_allclose(session.run(None, {"x": x})[0].astype(np.float64), exact, rtol=ROUNDING[kind], atol=1e-3)
+    assert not any(name.endswith("_single") for name in provider.library.launched)
