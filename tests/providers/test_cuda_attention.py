@@ -23,7 +23,8 @@ ERRORS = {"float": 1e-5, "float16": 2e-3, "bfloat16": 2e-2}
 
 FUNCTIONS = [
     *(("float", name) for name in ("floats16", "floats32", "floats128")),
-    *(("float16", name) for name in ("halves16", "halves64", "halves128", "hopper64", "hopper128")),
+    *(("float16", name) for name in ("halves16", "halves64", "halves128", "hopper64x64", "hopper64")),
+    *(("float16", name) for name in ("hopper128", "hopper192")),
     ("bfloat16", "halves64"),
     ("bfloat16", "hopper64"),
 ]

@@ -21,7 +21,12 @@ from ingot.schedule.gpu_attention import PARTS, SPLIT_ELEMENTS
 from ingot.schedule.target import Target
 
 _HALVES = {"halves16": HalvesTile(1, 1, 64), "halves64": HalvesTile(4, 1, 64), "halves128": HalvesTile(4, 2, 64)}
-_HOPPER = {"hopper64": HopperTile(1, 128, 2, 2), "hopper128": HopperTile(2, 128, 2, 1)}
+_HOPPER = {
+    "hopper64x64": HopperTile(1, 64, 2, 3),
+    "hopper64": HopperTile(1, 128, 2, 2),
+    "hopper128": HopperTile(2, 128, 2, 1),
+    "hopper192": HopperTile(3, 128, 2, 1),
+}
 _FLOATS = {
     "floats16": FloatsTile(16, 64, 64),
     "floats32": FloatsTile(32, 64, 128),
@@ -32,6 +37,9 @@ _HOPPER_PROCESSOR = "sm_90a"
 _WIDE = 128
 """The widest heads of which a thread holds two stacks, or eight rows, in registers, and a tile four stages."""
 
+_NARROW = 64
+"""The widest heads for which three warpgroups have registers."""
+
 _FINISH_THREADS = 256
 _MOST_BLOCKS = 64
 _MOST_PLACES = 65_535
@@ -40,7 +48,9 @@ _SPEED = {
     "halves16": 0.1,
     "halves64": 0.15,
     "halves128": 0.18,
+    "hopper64x64": 0.35,
     "hopper64": 0.4,
+    "hopper192": 0.45,
     "hopper128": 0.45,
     "floats16": 0.2,
     "floats32": 0.3,
@@ -71,6 +81,8 @@ def functions(nest: Attention, target: Target) -> dict[str, Function]:
             own[name] = Function(partial(emit_halves, nest=nest, tile=halves), halves.warps * WARP, 1, ("splits",))
     if target.cpu == _HOPPER_PROCESSOR and _is_narrow(nest) and not isinstance(walks_of(nest), str):
         for name, hopper in _HOPPER.items():
+            if hopper.warpgroups > 2 and _widest(nest) > _NARROW:
+                continue
             emit = partial(emit_hopper, nest=nest, tile=hopper)
             resident = hopper.fitting(_widest(nest))
             own[name] = Function(emit, hopper.threads, resident, ("splits",), (KEYS, VALUES), exact=True)

@@ -36,8 +36,8 @@ KEYS, VALUES = "keys_map", "values_map"
 _ROWS, _TERMS, _COLUMNS = 64, 16, 8
 """The rows of a warpgroup, the terms of one instruction, and the columns that four threads have two each of."""
 
-_FEW_REGISTERS, _MANY_REGISTERS = 40, 232
-"""Registers of the threads that load, and of those that multiply, where there are two warpgroups of these."""
+_REGISTERS = {2: (40, 232), 3: (32, 160)}
+"""Registers of the threads that load, and of those that multiply, by the warpgroups of these."""
 
 _UNDEFINED = ir.Constant(F32, ir.Undefined)
 
@@ -218,12 +218,12 @@ class _Hopper(AttentionRows):
         with b.if_else(b.icmp_signed("==", self.group, I64(tile.warpgroups))) as (loads, multiplies):
             with loads:
                 if tile.moves_registers:
-                    hopper.set_registers(b, _FEW_REGISTERS, more=False)
+                    hopper.set_registers(b, _REGISTERS[tile.warpgroups][0], more=False)
                 with b.if_then(b.and_(self.is_first, b.icmp_signed("<", begin, end))):
                     self._bring(begin, end)
             with multiplies:
                 if tile.moves_registers:
-                    hopper.set_registers(b, _MANY_REGISTERS, more=True)
+                    hopper.set_registers(b, _REGISTERS[tile.warpgroups][1], more=True)
                 self._attend(begin, end, place)
 
     def _bring(self, begin: ir.Value, end: ir.Value) -> None:

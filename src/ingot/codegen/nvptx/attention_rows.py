@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
-from ingot.codegen.llvm import ir
+from ingot.codegen.llvm import ir, scalars
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.emitter import Frame
 from ingot.codegen.llvm.lanes import Lane
@@ -22,6 +22,7 @@ from ingot.codegen.nvptx.loops import ThreadLoops
 from ingot.codegen.nvptx.sums import SPLITS
 from ingot.codegen.nvptx.warp_tiles import maximum, power_of_two
 from ingot.loops.ir import Attention, Local, Scalar, Var, extent
+from ingot.schedule.gpu_attention import SCALED, scaled_sum
 
 SUM, READ, TOTAL = "sum", "read", "total"
 """The locals of the expressions of attention: see `Attention`."""
@@ -39,6 +40,25 @@ class Softmax(ThreadLoops):
         size = frame.size
         self.batch, self.rows = size(extent(nest.batch)), size(extent(nest.m))
         self.columns, self.depth, self.keys = (size(var.extent) for var in (nest.n, nest.k, nest.t))
+        self.score, self.scale = nest.score, None
+        if nest.block == SCALED:
+            scaled = scaled_sum(nest.score)
+            assert scaled is not None
+            factor = self.scalar(scaled.factor)
+            self.score = scaled.sum
+            self.scale = b.fdiv(F32(1.0), factor) if scaled.divides else factor
+
+    def powers(self, scores: Sequence[ir.Value], shift: ir.Value) -> list[ir.Value]:
+        """The exponentials of scores less a shift; of sums that are yet to be scaled, in one step with that.
+
+        That a shift is rounded once it is scaled is no error: it is the same for all weights of a row.
+        """
+        b = self.b
+        if self.scale is None:
+            return [self.power(b.fsub(score, shift)) for score in scores]
+        factor = b.fmul(self.scale, F32(LOG2_E))
+        below = b.fneg(b.fmul(shift, factor))
+        return [power_of_two(b, scalars.multiply_add(b, score, factor, below)) for score in scores]
 
     def power(self, x: ir.Value) -> ir.Value:
         """The exponential of a difference of scores."""
@@ -203,7 +223,7 @@ class AttentionRows(Softmax, ABC):
         with b.if_else(whole) as (plain, careful):
             for is_whole, arm in ((True, plain), (False, careful)):
                 with arm:
-                    score = value_where_seen(nest.score) if is_whole else nest.score
+                    score = value_where_seen(self.score) if is_whole else self.score
                     for line, own, at in zip(sums, cells, placed, strict=True):
                         self.variables.update(at)
                         for value, cell, number in zip(line, own, keys, strict=True):
@@ -231,11 +251,19 @@ class AttentionRows(Softmax, ABC):
         most = self._across(_tree(scores, lambda x, y: maximum(b, x, y)), lambda x, y: maximum(b, x, y))
         most = maximum(b, before, most)
         shift = self.shift(most)
-        shrink = self.power(b.fsub(before, shift))
-        weights = [self.power(b.fsub(score, shift)) for score in scores]
+        shrink = self._shrink(before, shift)
+        weights = self.powers(scores, shift)
         b.store(most, greatest)
         b.store(b.fadd(b.fmul(b.load(total, F32), shrink), _tree(weights, b.fadd)), total)
         return weights, shrink
+
+    def _shrink(self, before: ir.Value, shift: ir.Value) -> ir.Value:
+        """By what weights shrink that were taken relative to `before`, both rounded as `powers` does."""
+        b = self.b
+        if self.scale is None:
+            return self.power(b.fsub(before, shift))
+        factor = b.fmul(self.scale, F32(LOG2_E))
+        return power_of_two(b, b.fsub(b.fmul(before, factor), b.fmul(shift, factor)))
 
     def _across(self, value: ir.Value, both: Callable[[ir.Value, ir.Value], ir.Value]) -> ir.Value:
         """What the threads have that share a row, reduced."""
@@ -277,7 +305,9 @@ class AttentionRows(Softmax, ABC):
                 with divided:
                     both, sums = self.partial(b.add(b.mul(split, self.batch), place), row)
                     with b.if_then(self._is_first_of_row()):
-                        for number, value in enumerate((b.load(greatest, F32), whole_total)):
+                        most = b.load(greatest, F32)
+                        most = most if self.scale is None else b.fmul(most, self.scale)
+                        for number, value in enumerate((most, whole_total)):
                             b.store(value, b.gep(both, [I64(number)], source_etype=F32), 4)
                     for number, cell in enumerate(read):
                         column = b.add(columns[number // together], I64(number % together))
