@@ -199,3 +199,16 @@ def test_keys_that_are_computed_are_stored_first() -> None:
     expected = Session(ingot.parse_model(text), providers=("reference",)).run(None, feeds)[0]
     np.testing.assert_allclose(session.run(None, feeds)[0], expected, rtol=1e-4, atol=1e-5)
     assert any(name.startswith("floats") for name in provider.library.launched)
+
+
+@emulated
+def test_keys_and_values_that_were_rounded_are_stored_once() -> None:
+    products = "p = MatMul (x, w) q = Cast <to = 10> (p) k = Transpose <perm = [1, 0]> (q)"
+    body = f"{products} a = MatMul (q, k) s = Softmax (a) y = MatMul (s, q)"
+    text = f"{HEAD} g (float[s, 24] x, float[24, 32] w) => (y) {{ {body} }}"
+    provider = Emulated()
+    session = Session(ingot.parse_model(text), providers=(provider, "reference"), fallback=False)
+    x, w = normal("float", 9, 24), normal("float", 24, 32) / 5
+    expected = Session(ingot.parse_model(text), providers=("reference",)).run(None, {"x": x, "w": w})[0]
+    np.testing.assert_allclose(session.run(None, {"x": x, "w": w})[0], expected, rtol=2e-3, atol=2e-3)
+    assert len(provider.library.launched) == 2, "a product, and attention"

@@ -10,6 +10,7 @@ from ingot.fuse.contraction import order_after, place_after, require_load, requi
 from ingot.fuse.limits import FusionLimits
 from ingot.fuse.read import Place, Placed, Reader, StoreFirst, linear, of_var
 from ingot.loops.ir import Apply, Attention, Index, Literal, Local, Scalar, Store, Var, widened
+from ingot.prim.functions import NARROW_FLOATS
 from ingot.prim.make import count
 from ingot.prim.tensor import Map, Tensor, View
 
@@ -91,7 +92,9 @@ def _before_widening(tensor: Tensor) -> Tensor:
     inner = tensor
     while isinstance(inner, View):
         inner = inner.x
-    return inner.arguments[0] if isinstance(inner, Map) and inner.function == "cast" else tensor
+    if isinstance(inner, Map) and inner.function == "cast" and inner.arguments[0].dtype in NARROW_FLOATS:
+        return inner.arguments[0]
+    return tensor
 
 
 def _index(var: Var) -> Index:
