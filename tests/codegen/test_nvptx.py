@@ -193,8 +193,9 @@ def test_attention_reads_keys_while_it_multiplies_and_sums_as_float32(kind: str,
             continue
         assert "cp.async.cg.shared.global" in text, name
         assert "ex2.approx.f32" in text
-        assert ("mma.sync.aligned.m16n8k16.row.col.f32." in text) == (kind != "float")
-        assert ("ldmatrix.sync.aligned.m8n8.x4.trans" in text) == (kind != "float")
+        assert ("mma.sync.aligned.m16n8k16.row.col.f32." in text) == name.startswith("halves")
+        assert ("ldmatrix.sync.aligned.m8n8.x4.trans" in text) == name.startswith("halves")
+        assert ("wgmma.mma_async" in text) == ("cp.async.bulk.tensor" in text) == name.startswith("hopper")
 
 
 @pytest.mark.skipif(shutil.which("ptxas") is None, reason="ptxas is not installed")

@@ -42,7 +42,7 @@ def check(model: ingot.Model, x: Array) -> Emulated:
     provider = Emulated()
     session = Session(model, providers=(provider, "reference"), fallback=False)
     expected = Session(model, providers=("reference",)).run(None, {"x": x})
-    for _ in range(3):
+    for _ in range(2):
         for result, own in zip(session.run(None, {"x": x}), expected, strict=True):
             np.testing.assert_allclose(result, own, rtol=1e-4, atol=1e-5)
     assert "begin" in provider.library.launched
@@ -64,14 +64,20 @@ def alone(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> tu
     return name, blocks
 
 
-FUNCTIONS = [(name, blocks) for name in ("single", "fours", "unheld") for blocks in (1, 2)]
+CASES = [
+    *((("single", blocks), "LSTM") for blocks in (1, 2)),
+    (("fours", 2), "LSTM"),
+    (("fours", 1), "GRU"),
+    (("single", 2), "GRU"),
+    (("unheld", 2), "GRU"),
+    (("single", 1), "RNN"),
+]
 
 
 @emulated
-@pytest.mark.parametrize("alone", FUNCTIONS, indirect=True)
-@pytest.mark.parametrize("operator", ["LSTM", "GRU", "RNN"])
+@pytest.mark.parametrize(("alone", "operator"), CASES, indirect=["alone"])
 def test_every_function_runs_every_loop(alone: tuple[str, int], operator: str) -> None:
-    for hidden, batch, length, directions in ((7, 3, 4, 2), (20, 1, 3, 1), (32, 2, 2, 1)):
+    for hidden, batch, length, directions in ((7, 5, 3, 2), (20, 1, 2, 1)):
         x = np.random.default_rng(length).standard_normal((length, batch, INPUTS)).astype(np.float32)
         provider = check(network(operator, hidden, directions), x)
         assert alone[0] in provider.library.launched

@@ -28,7 +28,6 @@ _HOPPER = {
     "hopper192": HopperTile(3, 128, 2, 1),
 }
 _FLOATS = {
-    "floats16": FloatsTile(16, 64, 64),
     "floats32": FloatsTile(32, 64, 128),
     "floats128": FloatsTile(128, 64, 256),
 }
@@ -44,25 +43,42 @@ _FINISH_THREADS = 256
 _MOST_BLOCKS = 64
 _MOST_PLACES = 65_535
 
-_SPEED = {
-    "halves16": 0.1,
-    "halves64": 0.15,
-    "halves128": 0.18,
-    "hopper64x64": 0.35,
-    "hopper64": 0.4,
-    "hopper192": 0.45,
-    "hopper128": 0.45,
-    "floats16": 0.2,
-    "floats32": 0.3,
-    "floats128": 0.35,
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """The seconds of a block of an H200 with a tile of keys in heads of 64: alone, and with as many as fit beside it.
+
+    `fill` are those before its first score and after its last one.
+    """
+
+    fill: float
+    alone: float
+    full: float
+    resident: int
+
+
+_PACES = {
+    "halves16": Pace(4.5e-6, 1.75e-6, 2.6e-6, 8),
+    "halves64": Pace(4.0e-6, 1.4e-6, 1.8e-6, 2),
+    "halves128": Pace(7.0e-6, 2.1e-6, 2.9e-6, 2),
+    "hopper64x64": Pace(4.0e-6, 0.8e-6, 1.2e-6, 3),
+    "hopper64": Pace(3.9e-6, 1.3e-6, 1.5e-6, 2),
+    "hopper128": Pace(4.2e-6, 1.5e-6, 1.5e-6, 1),
+    "hopper192": Pace(4.8e-6, 2.2e-6, 2.2e-6, 1),
+    "floats32": Pace(4.0e-6, 2.6e-6, 4.8e-6, 2),
+    "floats128": Pace(4.0e-6, 8.4e-6, 8.4e-6, 1),
 }
-"""What blocks of each function reach of the speed of a multiprocessor that is full of them."""
+_CLOCK = 1.98e9
+"""Measured beside PyTorch, in graphs, at so many cycles a second."""
 
-_ALONE = 0.6
-"""Of that, what a block reaches that is alone there, where others fit beside it."""
+_OF_WIDTH = 0.5
+"""The share of a tile's time that grows with the width of heads, where they are of 64."""
 
-_FILL = 1.5e-6
-"""Seconds of a block before its first score and after its last one."""
+_WAVE = 2e-6
+"""Seconds between the tiles of one block and those of the next in its place."""
+
+_FINISHING = 2.5e-6
+"""Seconds of the kernel that adds parts, at least."""
 
 _SHORTEST_PART = 4
 """Tiles of keys that are worth a block."""
@@ -127,10 +143,7 @@ class SizedAttention:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A function with its tile, on a GPU.
-
-    `resident` blocks are at once on a multiprocessor, which does `rate` operations a second then.
-    """
+    """A function with its tile, on a GPU; `resident` blocks are at once on a multiprocessor."""
 
     name: str
     height: int
@@ -138,7 +151,6 @@ class Choice:
     threads: int
     shared: int
     resident: int
-    rate: float
     maps: tuple[TensorMap, ...] = ()
 
 
@@ -154,7 +166,6 @@ def choices(sized: SizedAttention) -> Iterator[Choice]:
     """The functions that there are for the sizes of a run."""
     nest, gpu = sized.nest, sized.gpu
     assert nest.tile is not None
-    speed = gpu.singles if halves_of(nest) is None else gpu.halves
     for name, function in functions(nest, sized.target).items():
         tile = _HALVES.get(name) or _FLOATS.get(name) or _HOPPER.get(name)
         if tile is None:
@@ -165,10 +176,9 @@ def choices(sized: SizedAttention) -> Iterator[Choice]:
         shared = tile.shared(nest.tile.rows, nest.tile.lanes)
         if maps is None or shared > gpu.shared:
             continue
-        fitting = tile.fitting(_widest(nest)) if isinstance(tile, HopperTile) else 512 // function.threads
+        fitting = tile.fitting(_widest(nest)) if isinstance(tile, HopperTile) else _PACES[name].resident
         resident = max(1, min(fitting, (gpu.shared + 1024) // (shared + 1024)))
-        rate = speed * _SPEED[name]
-        yield Choice(name, tile.height, tile.step, function.threads, shared, resident, rate, maps)
+        yield Choice(name, tile.height, tile.step, function.threads, shared, resident, maps)
 
 
 def splits_of(sized: SizedAttention, choice: Choice) -> list[int]:
@@ -189,13 +199,14 @@ def planned(sized: SizedAttention, choice: Choice, splits: int) -> Plan:
     blocks = row_tiles * batch * splits
     at_once = min(choice.resident, -(-blocks // gpu.multiprocessors))
     waves = -(-blocks // (gpu.multiprocessors * at_once))
-    work = 2 * choice.height * choice.step * -(-key_tiles // splits) * (depth + sized.columns)
-    rate = choice.rate * (_ALONE if at_once < choice.resident else 1.0)
-    seconds = gpu.step + waves * (_FILL + work * at_once / rate)
+    pace, width = _PACES[choice.name], (depth + sized.columns) / 128
+    shared = (at_once - 1) / max(1, pace.resident - 1)
+    a_tile = (pace.alone + (pace.full - pace.alone) * shared) * (1 + _OF_WIDTH * (width - 1))
+    seconds = (pace.fill + waves * (a_tile * -(-key_tiles // splits)) + (waves - 1) * _WAVE) * _CLOCK / gpu.clock
     grid = row_tiles, min(batch, _MOST_PLACES), splits
     step = Step(choice.name, grid, (choice.threads, 1), (splits,), choice.maps, choice.shared)
     if splits == 1:
         return Plan(seconds, (step,))
     finishing = min(-(-total // _FINISH_THREADS), _MOST_BLOCKS * gpu.multiprocessors)
     finish = Step(FINISH, (finishing, 1, 1), (_FINISH_THREADS, 1), (splits,))
-    return Plan(seconds + gpu.step + 8 * total * splits / gpu.bandwidth, (step, finish))
+    return Plan(seconds + _FINISHING + 8 * total * splits / gpu.bandwidth, (step, finish))

@@ -20,7 +20,8 @@ from ingot.codegen.nvptx.inline import ptx
 from ingot.codegen.nvptx.loops import ThreadLoops
 from ingot.codegen.nvptx.warp_tiles import DynamicShared
 from ingot.dataclass import dataclass
-from ingot.loops.ir import Buffer, Contraction, Cycle, Recurrence, extent
+from ingot.loops.ir import Buffer, Contraction, Cycle, Load, Recurrence, Scalar, extent
+from ingot.loops.rewrite import parts, stores, values
 from ingot.schedule.gpu import line_of
 from ingot.schedule.gpu_recurrence import ARRIVALS
 
@@ -93,6 +94,8 @@ class _Team(ThreadLoops):
         self.rows = larger(b, smaller(b, b.sub(rows, self.first_row), share), I64(0))
         self.products = [inner for inner in cycle.nests if isinstance(inner, Contraction)]
         assert len(self.products) == len(cycle.nests)
+        self.written = {buffer for pair in cycle.swapped for buffer in pair}
+        self.written |= {store.buffer for product in self.products for store in stores(product.body)}
         memory = DynamicShared(b.module)
         at: ir.Value = I64(0)
         self.weights: list[ir.Value] = []
@@ -186,17 +189,24 @@ class _Team(ThreadLoops):
     def _read_rows(self, product: Contraction) -> None:
         """Put the left operand of the team's rows in shared memory."""
         b, pitch, depth = self.b, self._pitch(product), self.frame.size(extent(product.k))
-        with self.loop(self.thread, b.mul(self.rows, pitch), I64(THREADS)) as place:
-            row, k = b.sdiv(place, pitch), b.srem(place, pitch)
-            cell = stack_slot(b, F32)
-            b.store(F32(0.0), cell)
-            with b.if_then(b.icmp_signed("<", k, depth)):
+        last = b.sub(self.rows, I64(1))
+        threads = smaller(b, pitch, I64(THREADS))
+        at_once = b.sdiv(I64(THREADS), threads)
+        first, line = b.srem(self.thread, threads), b.sdiv(self.thread, threads)
+        end = b.select(b.icmp_signed("<", line, at_once), pitch, I64(0))
+        with self.loop(first, end, threads) as k, self.loop(line, self.rows, b.mul(at_once, I64(FOUR))) as start:
+            elements = []
+            for number in range(FOUR):  # all are under way before the first one is stored
+                row = smaller(b, b.add(start, b.mul(at_once, I64(number))), last)
                 self.unflatten(product.m, b.add(self.first_row, row))
-                self.unflatten(product.k, k)
+                self.unflatten(product.k, smaller(b, k, b.sub(depth, I64(1))))
                 self._known = {}
-                b.store(self.scalar(product.lhs), cell)
-                self._known = {}
-            b.store(b.load(cell, F32), b.gep(self.states, [place], source_etype=F32))
+                elements.append((row, self.scalar(product.lhs)))
+            self._known = {}
+            inside = b.icmp_signed("<", k, depth)
+            for row, element in elements:
+                place = b.gep(self.states, [b.add(b.mul(row, pitch), k)], source_etype=F32)
+                b.store(b.select(inside, element, F32(0.0)), place)
 
     def _multiply(self, product: Contraction, memory: ir.Value) -> None:
         """The sums of the block's units, for all rows, and their epilogue. All threads of a warp go through it."""
@@ -213,6 +223,8 @@ class _Team(ThreadLoops):
             sums = [[stack_slot(b, F32) for _ in range(product.groups)] for _ in range(tile.rows)]
             for cell in (cell for line in sums for cell in line):
                 b.store(F32(0.0), cell)
+            own_row = b.add(row, lane)
+            known = self._read_ahead(product, smaller(b, own_row, b.sub(self.rows, I64(1))), b.add(first, unit))
             with self.loop(b.mul(lane, I64(FOUR)), pitch, I64(FOUR * tile.sharing)) as k:
                 self._add_products(product, memory, first, unit, row, k, pitch, sums)
             totals = [[self._shared_sum(b.load(cell, F32)) for cell in line] for line in sums]
@@ -220,10 +232,9 @@ class _Team(ThreadLoops):
             for number, line in enumerate(totals[1:], 1):
                 is_own = b.icmp_signed("==", lane, I64(number))
                 chosen = [b.select(is_own, x, y) for x, y in zip(line, chosen, strict=True)]
-            own_row = b.add(row, lane)
             inside = b.and_(b.icmp_signed("<", lane, I64(tile.rows)), b.icmp_signed("<", own_row, self.rows))
             with b.if_then(b.and_(is_item, inside)):
-                self._end(product, b.add(self.first_row, own_row), b.add(first, unit), chosen)
+                self._end(product, b.add(self.first_row, own_row), b.add(first, unit), chosen, known)
 
     def _add_products(
         self,
@@ -266,11 +277,29 @@ class _Team(ThreadLoops):
             distance *= 2
         return value
 
-    def _end(self, product: Contraction, row: ir.Value, unit: ir.Value, sums: Sequence[ir.Value]) -> None:
+    def _read_ahead(self, product: Contraction, row: ir.Value, unit: ir.Value) -> dict[int, tuple[Scalar, ir.Value]]:
+        """What an epilogue reads that the loop does not write, while its sums are yet to be made."""
+        self.unflatten(product.m, self.b.add(self.first_row, row))
+        self.unflatten(product.n, unit)
+        self._known = {}
+        for value in parts(list(values(product.body))):
+            if isinstance(value, Load) and value.buffer not in self.written and not value.where:
+                self.scalar(value)
+        known, self._known = self._known, {}
+        return known
+
+    def _end(
+        self,
+        product: Contraction,
+        row: ir.Value,
+        unit: ir.Value,
+        sums: Sequence[ir.Value],
+        known: Mapping[int, tuple[Scalar, ir.Value]],
+    ) -> None:
         """The epilogue of the sums of a unit."""
         self.unflatten(product.m, row)
         self.unflatten(product.n, unit)
-        self._known = {}
+        self._known = dict(known)
         self.locals = dict(zip(product.sums, sums, strict=True))
         self.statements(product.body)
         self._known = {}

@@ -28,7 +28,7 @@ _BEGIN_THREADS = 256
 
 _MEETING = 1.5e-6
 _READING = 1e-6
-"""Seconds that the blocks of a team take to meet, and what an iteration takes beside that and the products."""
+"""Seconds that the blocks of a team take to meet, and those in which every thread reads four elements of rows."""
 
 _LINE = 128
 """Bytes of shared memory that a multiprocessor reads in a cycle."""
@@ -107,5 +107,6 @@ def _seconds(cycle: Cycle, size: Callable[[Dim], int], gpu: Gpu, tile: Recurrent
         weights = rounds * steps * product.groups * THREADS * 4 * FOUR / _LINE
         reads = weights * (1 if tile.held else _READ_AGAIN) + rounds * steps * tile.rows * THREADS * 4 * FOUR / _LINE
         ends = rounds * (20 * product.groups * tile.rows + 200)
-        total += _READING + (_MEETING if blocks > 1 else 0) + (reads + ends) / gpu.clock
+        rows_read = -(-rows * _line(product, size) // (FOUR * THREADS))
+        total += _READING * rows_read + (_MEETING if blocks > 1 else 0) + (reads + ends) / gpu.clock
     return total * size(cycle.time.extent)
