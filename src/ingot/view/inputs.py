@@ -117,7 +117,9 @@ class Inputs:
 
     def _use(self, index: int, array: Any, name: str) -> None:
         self.arrays[self.model.inputs[index].name] = array
-        shown = f"{array.dtype}{list(array.shape)}" if isinstance(array, np.ndarray) else type(array).__name__
+        shown = type(array).__name__
+        if isinstance(array, np.ndarray):
+            shown = f"{array.dtype}{list(array.shape)}" + (f" = {array.item()}" if array.size == 1 else "")
         self.notes[index] = f"{name}: {shown}"
 
 
