@@ -101,23 +101,23 @@ def alone(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> No
 @pytest.mark.parametrize(("kind", "alone"), FUNCTIONS, indirect=["alone"])
 @pytest.mark.usefixtures("alone")
 def test_every_function_takes_every_size(kind: str) -> None:
-    check(kind, heads(kind, 1, 1, 1, 70, 130, 64))
-    check(kind, heads(kind, 2, 4, 2, 5, 7, 40, 24))
+    check(kind, heads(kind, 1, 1, 1, 70, 130, 32))
+    check(kind, heads(kind, 2, 2, 1, 5, 7, 40, 24))
     check(kind, heads(kind, 1, 1, 1, 9, 0, 32))
 
 
 @emulated
 def test_no_rows_and_the_widest_heads_in_one_kernel() -> None:
     check("float", heads("float", 0, 1, 1, 9, 3, 32))
-    check("float", heads("float", 1, 1, 1, 17, 20, 250))
-    check("bfloat16", heads("bfloat16", 1, 1, 1, 17, 20, 256, 130))
+    check("float", heads("float", 1, 1, 1, 3, 20, 250))
+    check("bfloat16", heads("bfloat16", 1, 1, 1, 3, 20, 256, 130))
 
 
 @emulated
 @pytest.mark.parametrize(("kind", "alone"), MASKED, indirect=["alone"])
 @pytest.mark.usefixtures("alone")
 def test_scores_are_masked(kind: str) -> None:
-    check(kind, heads(kind, 1, 2, 1, 70, 140, 32), "<is_causal = 1>", causal=True)
+    check(kind, heads(kind, 1, 1, 1, 70, 140, 16), "<is_causal = 1>", causal=True)
     check(kind, heads(kind, 1, 1, 1, 5, 66, 33), "<softcap = 2.0>", cap=2.0)
     check(kind, {**heads(kind, 1, 1, 1, 5, 66, 32), "m": normal(kind, 5, 66)})
     seen = np.tri(5, 66, 3, dtype=bool)
@@ -126,10 +126,10 @@ def test_scores_are_masked(kind: str) -> None:
 
 
 @emulated
-@pytest.mark.parametrize(("kind", "alone"), FUNCTIONS, indirect=["alone"])
+@pytest.mark.parametrize(("kind", "alone"), MASKED, indirect=["alone"])
 @pytest.mark.usefixtures("alone")
 def test_blocks_divide_the_keys_of_few_rows(kind: str) -> None:
-    provider, feeds = Emulated(), heads(kind, 1, 4, 1, 1, 1100, 32)
+    provider, feeds = Emulated(), heads(kind, 1, 2, 1, 1, 1030, 16)
     result, _ = run(kind, feeds, provider=provider)
     np.testing.assert_allclose(result, exact(feeds), rtol=ERRORS[kind], atol=ERRORS[kind])
     assert "finish" in provider.library.launched
@@ -148,14 +148,14 @@ def test_attention_is_one_kernel(kind: str) -> None:
 
 @emulated
 @pytest.mark.parametrize(("kind", "alone"), [MASKED[0], MASKED[2]], indirect=["alone"])
-@pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("odd", [np.nan, -np.inf])
 @pytest.mark.usefixtures("alone")
 def test_numbers_that_are_not_finite_are_those_of_the_reference(kind: str, odd: float) -> None:
     for name, place in (("q", (0, 0, 3, 2)), ("k", (0, 0, 69, 2)), ("v", (0, 0, 4, 5))):
-        feeds = heads(kind, 1, 1, 1, 20, 70, 32)
+        feeds = heads(kind, 1, 1, 1, 5, 70, 16)
         feeds[name][place] = odd
         inputs = ", ".join(
-            f"{kind}[1, 1, {length}, 32] {name}" for name, length in (("q", "s"), ("k", "t"), ("v", "t"))
+            f"{kind}[1, 1, {length}, 16] {name}" for name, length in (("q", "s"), ("k", "t"), ("v", "t"))
         )
         text = f"{HEAD} g ({inputs}) => (y) {{ y = Attention (q, k, v) }}"
         expected = Session(ingot.parse_model(text), providers=("reference",)).run(None, feeds)[0].astype(np.float64)

@@ -191,10 +191,16 @@ def _with_laid_out(nest: Recurrence, laid: _Laid) -> Recurrence:
     return replace(
         nest,
         cycles=tuple(
-            replace(cycle, nests=tuple(_as_laid_out(inner, laid) for inner in cycle.nests))  # type: ignore[arg-type]
+            replace(cycle, nests=tuple(_laid_out_product(inner, laid) for inner in cycle.nests))
             for cycle in nest.cycles
         ),
     )
+
+
+def _laid_out_product(nest: tuple[Statement, ...] | Contraction, laid: _Laid) -> tuple[Statement, ...] | Contraction:
+    own = _as_laid_out(nest, laid)
+    assert isinstance(own, tuple | Contraction)
+    return own
 
 
 def _as_laid_out(nest: KernelNest, laid: _Laid) -> KernelNest:

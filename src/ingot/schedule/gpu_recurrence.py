@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from ingot.dtypes import DType
 from ingot.fuse.build import Fused
-from ingot.loops.ir import Buffer, Contraction, Kernel, Recurrence, Step, kernels_in
+from ingot.loops.ir import BranchStep, Buffer, Contraction, Kernel, LoopStep, Recurrence, Step, kernels_in
 from ingot.loops.kernel import kernel_of
 from ingot.prim.tensor import Tensor
 from ingot.schedule.forward_stores import forward_stores
@@ -75,14 +75,14 @@ def _counted(kernel: Kernel) -> Kernel:
 def _replaced(steps: Sequence[Step], kernels: Mapping[Kernel, Kernel]) -> tuple[Step, ...]:
     replaced: list[Step] = []
     for step in steps:
-        if isinstance(step, Kernel):
-            replaced.append(kernels.get(step, step))
-        elif hasattr(step, "steps"):
-            replaced.append(replace(step, steps=_replaced(step.steps, kernels)))
-        elif hasattr(step, "then"):
-            replaced.append(
-                replace(step, then=_replaced(step.then, kernels), otherwise=_replaced(step.otherwise, kernels))
-            )
-        else:
-            replaced.append(step)
+        match step:
+            case Kernel():
+                replaced.append(kernels.get(step, step))
+            case LoopStep():
+                replaced.append(replace(step, steps=_replaced(step.steps, kernels)))
+            case BranchStep():
+                then, otherwise = _replaced(step.then, kernels), _replaced(step.otherwise, kernels)
+                replaced.append(replace(step, then=then, otherwise=otherwise))
+            case _:
+                replaced.append(step)
     return tuple(replaced)

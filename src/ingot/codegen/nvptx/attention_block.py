@@ -74,8 +74,8 @@ class AttentionBlock(AttentionRows):
                 self.copy_keys(b.add(key, I64(self.step)))
                 commit_copies(b)
                 weights = []
-                for own, line, *cells in zip(scores, read, greatest, total, strict=True):
-                    row_weights, shrink = self.weights(own, *cells)
+                for own, line, most, sums in zip(scores, read, greatest, total, strict=True):
+                    row_weights, shrink = self.weights(own, most, sums)
                     weights.append(row_weights)
                     for cell in line:
                         b.store(b.fmul(b.load(cell, F32), shrink), cell)

@@ -61,7 +61,7 @@ def emit_floats(b: Builder, frame: Frame, nest: Attention, tile: FloatsTile) -> 
 
 
 class _Floats(AttentionBlock):
-    across = (1, 2, 4, 8)
+    apart = (1, 2, 4, 8)
     together = _FOUR
 
     def __init__(self, b: Builder, frame: Frame, nest: Attention, tile: FloatsTile) -> None:

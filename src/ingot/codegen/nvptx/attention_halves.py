@@ -76,7 +76,7 @@ def emit_halves(b: Builder, frame: Frame, nest: Attention, tile: HalvesTile) -> 
 
 
 class _Halves(AttentionBlock):
-    across = (1, 2)
+    apart = (1, 2)
     together = 2
 
     def __init__(self, b: Builder, frame: Frame, nest: Attention, tile: HalvesTile) -> None:
@@ -192,7 +192,7 @@ class _Halves(AttentionBlock):
         b, lane = self.b, self.lane
         # of 16 keys the first eight and the others, each of the first eight columns and the others
         line = b.srem(lane, I64(16))
-        sums = [
+        sums: list[list[list[ir.Value]]] = [
             [
                 [b.load(cell, F32) for half in range(2) for cell in read[2 * stack + half][2 * j : 2 * j + 2]]
                 for j in range(self._column_tiles)

@@ -28,7 +28,7 @@ from ingot.codegen.nvptx.warp_tiles import (
     swizzled,
 )
 from ingot.dataclass import dataclass
-from ingot.loops.ir import Attention
+from ingot.loops.ir import Attention, Var
 
 KEYS, VALUES = "keys_map", "values_map"
 """The parameters that are tensor maps."""
@@ -143,7 +143,7 @@ class _Turn:
 
 
 class _Hopper(AttentionRows):
-    across = (1, 2)
+    apart = (1, 2)
     together = 2
 
     def __init__(self, b: Builder, frame: Frame, nest: Attention, tile: HopperTile) -> None:
@@ -273,7 +273,7 @@ class _Hopper(AttentionRows):
         self,
         begin: ir.Value,
         end: ir.Value,
-        placed: Sequence[dict[object, ir.Value]],
+        placed: Sequence[dict[Var, ir.Value]],
         read: Sequence[Sequence[ir.Value]],
         greatest: Sequence[ir.Value],
         total: Sequence[ir.Value],
@@ -284,7 +284,7 @@ class _Hopper(AttentionRows):
 
         def softmax(sums: Sequence[ir.Value], tile: ir.Value) -> tuple[list[list[ir.Value]], list[ir.Value]]:
             lines = [[value for j in range(0, len(sums), 4) for value in sums[j + 2 * half :][:2]] for half in range(2)]
-            scores = self.scored(lines, b.mul(tile, I64(self.step)), placed)  # type: ignore[arg-type]
+            scores = self.scored(lines, b.mul(tile, I64(self.step)), placed)
             both = [self.weights(own, *cells) for own, *cells in zip(scores, greatest, total, strict=True)]
             return [weights for weights, _ in both], [shrink for _, shrink in both]
 
@@ -344,7 +344,7 @@ class _Hopper(AttentionRows):
     def _scores(self, keys: ir.Value) -> list[ir.Value]:
         """Queries times keys, under way."""
         b, of_group = self.b, self.b.trunc(self.b.mul(self.group, I64(_ROWS * LINE)), I32)
-        sums = [_UNDEFINED] * (self.step // 2)
+        sums: list[ir.Value] = [_UNDEFINED] * (self.step // 2)
         for term in range(self.deep // _TERMS):
             panel, within = divmod(term, LINE_ELEMENTS // _TERMS)
             query = hopper.descriptor(b, b.add(self.base, b.add(of_group, I32(panel * self.height * LINE))))

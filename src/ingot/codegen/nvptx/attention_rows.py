@@ -122,7 +122,7 @@ class AttentionRows(Softmax, ABC):
 
     height: int
     step: int
-    across: tuple[int, ...]
+    apart: tuple[int, ...]
     """How far apart the threads that share a row are: powers of two."""
     together: int
     """Neighbours among the columns that a thread has."""
@@ -160,7 +160,8 @@ class AttentionRows(Softmax, ABC):
         b = self.b
         count = up(b, self.keys, I64(self.step))
         conditions = parts_of(self.nest.score).conditions
-        first, last = I64(0), count
+        first: ir.Value = I64(0)
+        last: ir.Value = count
         if conditions:
             cells = [stack_slot(b, I32) for _ in range(2)]
             b.store(b.trunc(count, I32), cells[0])
@@ -190,7 +191,9 @@ class AttentionRows(Softmax, ABC):
     def _span_of_rows(self) -> dict[Var, tuple[ir.Value, ir.Value]]:
         """The least and the greatest value of each axis of rows, in the tile of rows."""
         b, m = self.b, self.nest.m
-        spans = {var: (I64(0), b.sub(self.frame.size(var.extent), I64(1))) for var in m}
+        spans: dict[Var, tuple[ir.Value, ir.Value]] = {
+            var: (I64(0), b.sub(self.frame.size(var.extent), I64(1))) for var in m
+        }
         if m:  # rows of one tile may differ in outer axes: they go through all of the innermost one then
             inner = self.frame.size(m[-1].extent)
             low = b.srem(self.first_row, inner) if len(m) > 1 else self.first_row
@@ -267,7 +270,7 @@ class AttentionRows(Softmax, ABC):
 
     def _across(self, value: ir.Value, both: Callable[[ir.Value, ir.Value], ir.Value]) -> ir.Value:
         """What the threads have that share a row, reduced."""
-        for distance in self.across:
+        for distance in self.apart:
             value = both(value, exchanged(self.b, value, I32(distance)))
         return value
 
@@ -283,8 +286,8 @@ class AttentionRows(Softmax, ABC):
     ) -> None:
         """Store the rows of the thread, with their epilogue, or as a part of the keys."""
         columns, split = self.column_places(), register(self.b, "ctaid.z")
-        for row, at, line, *cells in zip(self.row_places(), placed, read, greatest, total, strict=True):
-            self._finish_row(self.b.add(self.first_row, row), at, columns, line, *cells, place, split)
+        for row, at, line, most, sums in zip(self.row_places(), placed, read, greatest, total, strict=True):
+            self._finish_row(self.b.add(self.first_row, row), at, columns, line, most, sums, place, split)
 
     def _finish_row(
         self,
@@ -305,8 +308,8 @@ class AttentionRows(Softmax, ABC):
                 with divided:
                     both, sums = self.partial(b.add(b.mul(split, self.batch), place), row)
                     with b.if_then(self._is_first_of_row()):
-                        most = b.load(greatest, F32)
-                        most = most if self.scale is None else b.fmul(most, self.scale)
+                        raw = b.load(greatest, F32)
+                        most = raw if self.scale is None else b.fmul(raw, self.scale)
                         for number, value in enumerate((most, whole_total)):
                             b.store(value, b.gep(both, [I64(number)], source_etype=F32), 4)
                     for number, cell in enumerate(read):
@@ -319,7 +322,7 @@ class AttentionRows(Softmax, ABC):
                     self._store_row(columns, read, b.select(none, F32(1.0), whole_total))
 
     def _is_first_of_row(self) -> ir.Value:
-        bits = sum(self.across)
+        bits = sum(self.apart)
         if bits == 0:
             return I1(1)
         return self.b.icmp_signed("==", self.b.and_(self.thread, I64(bits)), I64(0))
