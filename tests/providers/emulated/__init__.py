@@ -46,6 +46,7 @@ _NAMES = {
     100: b"CUDA_ERROR_NO_DEVICE",
     _INVALID_HANDLE: b"CUDA_ERROR_INVALID_HANDLE",
     700: b"CUDA_ERROR_ILLEGAL_ADDRESS",
+    719: b"CUDA_ERROR_LAUNCH_FAILED",
     901: b"CUDA_ERROR_STREAM_CAPTURE_INVALIDATED",
 }
 _ATTRIBUTES = {13: 1_980_000, 16: 4, 36: 3_201_000, 37: 6144, 75: 9, 76: 0, 97: 232_448}
@@ -213,6 +214,12 @@ class Library:
     def do_cuStreamEndCapture(self, _stream: int, out: Any) -> None:
         self._handle(out, self._capturing, "graph")
         self._capturing = None
+
+    def do_cuEventCreate(self, out: Any, _flags: int) -> None:
+        self._handle(out, "event")
+
+    def do_cuEventElapsedTime(self, out: Any, _first: int, _last: int) -> None:
+        out._obj.value = 0.25
 
     def do_cuGraphDestroy(self, graph: int) -> None:
         self.live.remove(("graph", graph))
@@ -424,6 +431,11 @@ _OPERATIONS = (
     r".*red\.relaxed\.gpu\.global\.add",
     r"ldmatrix\.sync\.aligned\.m8n8\.x4()\.shared\.b16",
     r"ldmatrix\.sync\.aligned\.m8n8\.x4(\.trans)\.shared\.b16",
+    r".*wgmma\.mma_async\S*\.m64n(\d+)k8\.f32\.tf32",
+    r"st\.shared\.v4\.b32",
+    r"ld\.shared\.v4\.b32",
+    r"st\.shared\.f32",
+    r"cp\.async\.mbarrier\.arrive\.noinc",
 )
 """PTX in line, and the numbers in it: what `emulated_ptx` does for each is in `machine.c`, by its place."""
 

@@ -19,6 +19,7 @@ from ingot.codegen.nvptx.variant import Sized
 from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.loops.ir import Contraction, Index, Load, Var, extent
+from ingot.schedule.gpu import line_of
 
 _MOST = (1 << 31) - 1
 """The largest int32."""
@@ -55,13 +56,13 @@ def left_of(product: Contraction) -> Operand:
 
 
 def right_of(product: Contraction) -> Operand:
-    """The right operand; a constant one lies as [batch, k, n], whose summed axes are one."""
+    """The right operand; a constant one lies as [batch, k, n], rows apart by `line_of`, whose summed axes are one."""
     if not product.packed:
         return Operand(product.rhs, product.n, product.k)
     flat = Var("k", extent(product.k))
-    terms: list[tuple[Var, Dim]] = []
-    step: Dim = 1
-    for var in reversed((*product.batch, flat, *product.n)):
+    terms: list[tuple[Var, Dim]] = [(var, 1) for var in product.n]
+    step = line_of(extent(product.n), product.rhs.dtype)
+    for var in reversed((*product.batch, flat)):
         terms.append((var, step))
         step = step * var.extent
     load = Load(product.rhs.dtype, product.rhs.buffer, Index(tuple(reversed(terms))))  # type: ignore[arg-type]
