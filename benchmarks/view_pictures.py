@@ -54,17 +54,24 @@ def main() -> None:
                 page.wait_for_selector("body[data-typed]", timeout=120_000)
                 act(page)
                 page.wait_for_timeout(2500)
-                _write(page.screenshot(), options.output / f"{name}.png")
+                picture = page.locator(PARTS[name]).screenshot() if name in PARTS else page.screenshot()
+                _write(picture, options.output / f"{name}.png")
                 page.close()
         chromium.close()
 
 
 def _write(content: bytes, path: Path) -> None:
-    """A picture with few colours: a third of the bytes, and the eye sees no difference."""
+    """A picture with few colours, those of areas as they are: a third of the bytes, and the eye sees no difference."""
     from PIL import Image
 
-    image = Image.open(io.BytesIO(content)).convert("RGB")
-    image = image.quantize(_COLOURS, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+    pixels = np.asarray(Image.open(io.BytesIO(content)).convert("RGB"))
+    colours, places, counts = np.unique(pixels.reshape(-1, 3), axis=0, return_inverse=True, return_counts=True)
+    common = colours[np.argsort(-counts)[: _COLOURS // 2]]
+    merged = Image.fromarray(colours[None]).quantize(_COLOURS // 2, Image.Quantize.MEDIANCUT).getpalette()
+    palette = np.concatenate([common, np.reshape(merged, (-1, 3))]).astype(np.int64)
+    apart = ((colours[:, None].astype(np.int64) - palette) ** 2).sum(-1)
+    image = Image.fromarray(apart.argmin(-1)[places].astype(np.uint8).reshape(pixels.shape[:2]), "P")
+    image.putpalette(palette.astype(np.uint8).tobytes())
     image.save(path, optimize=True)
     print(f"{path.name}: {path.stat().st_size:,} B", flush=True)
 
@@ -182,6 +189,51 @@ def _compared(folder: Path) -> tuple[Answering, Callable[[Any], None]]:
     )
 
 
+def _run(page: Any) -> None:
+    page.click("#run")
+    page.wait_for_selector("#run:text-is('▶ Run')", timeout=120_000)
+
+
+def _found(page: Any) -> None:
+    """Select the first softmax."""
+    page.fill("#search", "softmax")
+    page.wait_for_selector("#hits li")
+    page.press("#search", "Enter")
+    page.wait_for_selector("#panel h1:text-is('Softmax')")
+
+
+def _attention(page: Any) -> None:
+    page.fill("#panel .run label:has-text('tokens') input", "24")
+    _run(page)
+    _found(page)
+    page.wait_for_selector("#panel .flowed .chooser")
+    page.evaluate("document.querySelector('#panel .flowed').scrollIntoView()")
+
+
+def _differences(page: Any) -> None:
+    _run(page)
+    page.click("#panel button:text-is('Compare it …')")
+    page.select_option("#desk select", "bf16")
+    page.click("#desk button:text-is('Compare')")
+    page.wait_for_selector("#desk .ranked .step", timeout=300_000)
+    _found(page)
+
+
+def _measured(page: Any) -> None:
+    page.click("#profile")
+    page.fill("#desk input[type=number]", "1")
+    page.click("#desk button:text-is('Measure')")
+    page.wait_for_selector("#desk .ranked .step", timeout=300_000)
+
+
+def _roofline(page: Any) -> None:
+    _measured(page)
+    page.click("#desk button:text-is('Roofline')")
+
+
+PARTS = {"roofline": "#desk"}
+"""What of the page is in a picture that has not all of it."""
+
 SHOTS: dict[str, Shot] = {
     "resnet": _file("resnet50"),
     "bert": _file("bert_base"),
@@ -191,6 +243,10 @@ SHOTS: dict[str, Shot] = {
     "ten_thousand": _ten_thousand,
     "edit": _edited,
     "diff": _compared,
+    "attention": _file("distilbert", _attention),
+    "differences": _file("distilbert", _differences),
+    "profile": _file("distilbert", _measured),
+    "roofline": _file("distilbert", _roofline),
 }
 
 

@@ -49,3 +49,18 @@ def test_states_of_recurrent_networks_have_one_batch() -> None:
     ]
     feeds = next(attempts(inputs))
     assert [x.shape for x in feeds.values()] == [(1, 32), (2, 1, 128), (2, 1, 8)]
+
+
+def test_weights_are_nudged_where_inputs_cannot_be() -> None:
+    pytest.importorskip("onnx")
+    from benchmarks.found_models.judge import nudged_weights
+
+    model = ingot.parse_model(
+        f"""{HEAD} g (float[n] x) => (y) <float[2] w = {{1.0, -2.0}}, int64[2] k = {{1, 2}}> {{
+        a = Mul (x, w) b = Cast <to = 1> (k) y = Add (a, b)
+    }}"""
+    )
+    moved = ingot.from_onnx(nudged_weights(ingot.to_onnx(model), 1e-6))
+    [y] = ingot.Session(moved, providers=("reference",)).run(None, {"x": np.ones(2, np.float32)})
+    assert y.tolist() != [2.0, 0.0]
+    assert y.tolist() == pytest.approx([2.0, 0.0], abs=1e-5)

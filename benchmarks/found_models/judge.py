@@ -58,6 +58,18 @@ def nearer_to_float64(path: Path, feeds: Mapping[str, Any], ours: Sequence[Any],
     return f"float64 is {us:.0e} from ingot, {them:.0e} from onnxruntime, {reference:.0e} from the reference"
 
 
+def nudged_weights(model: ModelProto, part: float) -> ModelProto:
+    """A model with each float of its initialisers a little larger or smaller, by a part of itself."""
+    signs = np.random.default_rng(0)
+    for graph in _graphs(model.graph):
+        for tensor in graph.initializer:
+            if tensor.data_type in _NARROW:
+                x = numpy_helper.to_array(tensor)
+                moved = np.asarray(x * (1 + part * signs.choice([-1.0, 1.0], x.shape)), x.dtype)
+                tensor.CopyFrom(numpy_helper.from_array(moved, tensor.name))
+    return model
+
+
 def widened(model: ModelProto) -> ModelProto:
     """A model in float64: constants, casts and what is declared; what is inferred is forgotten."""
     for graph in _graphs(model.graph):

@@ -15,11 +15,12 @@ from tempfile import TemporaryDirectory
 from time import perf_counter, thread_time
 from typing import Any
 
+import onnx
 import onnxruntime
 
 import ingot
 from benchmarks.found_models.inputs import Feeds, attempts, declared, nudged
-from benchmarks.found_models.judge import excuse, nearer_to_float64
+from benchmarks.found_models.judge import excuse, nearer_to_float64, nudged_weights
 from benchmarks.found_models.silence import silenced
 from benchmarks.package_models import NUDGE, distance
 from benchmarks.tables.measure import in_turns
@@ -130,6 +131,14 @@ def _peer_session(path: Path, plain: bool = False) -> Any:
     return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
+def _nudged_session(path: Path) -> Any:
+    """A session of the model with each weight a little larger or smaller."""
+    with TemporaryDirectory(prefix="found-") as folder:
+        copy = Path(folder, "nudged.onnx")
+        onnx.save(nudged_weights(onnx.load(path), NUDGE), copy)
+        return _peer_session(copy)
+
+
 def _compare(
     path: Path, theirs: Any, feeds: Feeds, expected: Sequence[Any], results: Sequence[Any], result: Result
 ) -> None:
@@ -144,6 +153,8 @@ def _compare(
         others = [theirs.run(None, nudged(feeds, NUDGE))]
         if path.suffix == ".onnx":
             others.append(_peer_session(path, plain=True).run(None, feeds))
+            if not any(x.dtype.kind == "f" for x in feeds.values()):  # tokens, which cannot be nudged
+                others.append(_nudged_session(path).run(None, feeds))
         result.spread = max(distance(other, list(expected)) for other in others)
     if not result.apart <= max(CLOSE, SPREADS * result.spread):
         shapes = [[(str(getattr(x, "dtype", "")), getattr(x, "shape", None)) for x in s] for s in (results, expected)]

@@ -143,11 +143,13 @@ class Build:
     """Waits for the build that takes the place of this one, which has drafts of kernels; None if it has none."""
 
 
-def optimise(specialised: Specialised, level: int, catalog: Catalog, precision: str | None = None) -> Optimised:
-    """A specialised model after the passes of an optimisation level, its products in a precision."""
+def optimise(
+    specialised: Specialised, level: int, catalog: Catalog, precision: str | None = None, narrows_values: bool = False
+) -> Optimised:
+    """A specialised model after the passes of an optimisation level, its products, or values, in a precision."""
     twin = specialised.copy()
     nodes = list(twin.model.graph)
-    before_lowering(twin.model, twin.facts, level, catalog, precision)
+    before_lowering(twin.model, twin.facts, level, catalog, precision, narrows_values)
     removed = tuple(node for node in nodes if node.graph is None)
     return Optimised(twin.model, twin.facts, twin.guards, twin.changed, removed)
 
@@ -165,7 +167,7 @@ class _Compilation:
         """The stages from a specialised model to what links its plan; names of kernels begin with `name`."""
         provider, options = self.provider, self.options
         self._proceed()
-        optimised = optimise(specialised, options.level, options.catalog, options.precision)
+        optimised = optimise(specialised, options.level, options.catalog, options.precision, provider.narrows_values)
         program = lower_graph(
             optimised.model,
             optimised.facts,

@@ -6,7 +6,9 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+
+import numpy as np
 
 from ingot.background import Background, Superseded
 from ingot.dataclass import dataclass
@@ -17,7 +19,7 @@ from ingot.ir.types import TensorType, Type, is_static
 from ingot.ir.value import Value
 from ingot.passes.levels import refuse_level
 from ingot.passes.precisions import Precision, refuse_precision
-from ingot.providers import DEFAULT, PROVIDERS, compiler_of, evaluators_of, resolve
+from ingot.providers import DEFAULT, PROVIDERS, compiler_of, is_evaluator, resolve
 from ingot.runtime.assumptions import Assumptions
 from ingot.runtime.ended_work import Proceed, until_ended
 from ingot.runtime.executable import Executable
@@ -29,7 +31,7 @@ from ingot.runtime.guards import GuardFailed, KernelError
 from ingot.runtime.interrupt import Cancel, Interrupt, Interrupted, interrupt_of
 from ingot.runtime.limits import LimitError, RunLimits
 from ingot.runtime.observed_types import ObservedTypes, TypeNotes
-from ingot.runtime.provider import Provider
+from ingot.runtime.provider import Compiler, Evaluator, Provider
 from ingot.runtime.recent import remember
 from ingot.runtime.results import owned
 from ingot.session_model import BuildOptions, SessionModel
@@ -44,10 +46,12 @@ if TYPE_CHECKING:
     from ingot.repair.record import Repair
     from ingot.runtime.evaluate import Evaluation, Observer
     from ingot.runtime.order import Orders
-    from ingot.runtime.plan import StepObserver
+    from ingot.runtime.plan import Plan, StepObserver
 
 __all__ = ["Cancel", "Interrupted", "LimitError", "RunLimits", "Session"]
 
+
+Placement: TypeAlias = Literal["host", "device"]
 
 _NOTHING: frozenset[str] = frozenset()
 
@@ -124,7 +128,7 @@ class Session:
         """Why the model could not be compiled for the sizes that it declares."""
         self._artifacts: Artifacts | None = None
         self._compiler = compiler = compiler_of(self._providers)
-        self._evaluators = evaluators_of(self._providers)
+        self._evaluators = tuple(self._evaluator(provider) for provider in self._providers[compiler is not None :])
         options = BuildOptions(self._catalog, self._limits, threads, optimise, precision, strict)
         self._model = SessionModel(model, compiler, options)
         cached = self._model.find()
@@ -340,10 +344,13 @@ class Session:
         seed: int | None = None,
         observe: Observer | None = None,
         observe_steps: StepObserver | None = None,
+        placement: Placement = "host",
     ) -> list[Any]:
         """The outputs, or any values of the model asked for by name, for the given inputs.
 
-        `feeds` are arrays, or what numpy or DLPack can make one of; an optional may be left out. `seed` is that of this
+        `feeds` are arrays, or what numpy or DLPack can make one of; an optional may be left out. Tensors on the device
+        that runs the model are read there. `placement` is where results are: arrays on the host, or, on the "device",
+        a `DeviceArray` each, which other libraries take by DLPack. `seed` is that of this
         run. `observe(node, inputs, outputs, seconds)` is called after each node, also in subgraphs and functions, whose
         nodes come before the one that runs them; nodes are those of the newest operators, arrays are not to be changed.
         `observe_steps(step, seconds, sizes)` is called after each kernel and call of a compiled model, which runs them
@@ -366,26 +373,80 @@ class Session:
         tries = compiled is not None or (compilable and not overrides and self._uncompiled is not None)
         if tries and feeds is not None and observe_steps is None:
             own_seed = self._seed if seed is None else seed
-            results = None if compiled is None else compiled.fast_path.run(feeds, interrupt, own_seed)
+            is_kept = placement != "host"
+            results = None if compiled is None else compiled.fast_path.run(feeds, interrupt, own_seed, is_kept)
             if results is None:
+                feeds = self._on_host(feeds)
                 results = self._run_again(compiled, variants, feeds, own_seed, interrupt)
             if results is not None:
+                if is_kept:
+                    results = self._on_device(results)
                 if outputs is None:
                     return results
                 chosen = self._chosen(results, outputs)
                 return chosen if len(set(outputs)) == len(outputs) else owned(chosen, ())
         background = self._background if compiled is None and compilable and not overrides else None
         try:
-            return self._run(
-                _Run(outputs, feeds or {}, interrupt, self._seed if seed is None else seed, observe, observe_steps),
+            results = self._run(
+                _Run(
+                    outputs,
+                    self._on_host(feeds or {}),
+                    interrupt,
+                    self._seed if seed is None else seed,
+                    observe,
+                    observe_steps,
+                ),
                 compiled,
                 variants if tries else None,
                 overridden,
                 background,
             )
+            return results if placement == "host" else self._on_device(results)
         finally:
             if self._background is not None:
                 self._background.hurry()
+            self._model.keep_rest()
+
+    def _evaluator(self, provider: Provider) -> Evaluator:
+        """What computes single nodes: a provider that does, or one that compiles each."""
+        if is_evaluator(provider):
+            return cast(Evaluator, provider)
+        from ingot.node_sessions import NodeSessions  # few sessions have two providers that compile
+
+        return NodeSessions(cast(Compiler, provider), self._open_node)
+
+    def _open_node(self, model: bytes, compiler: Compiler) -> tuple[Session, Plan | None]:
+        session = Session(
+            model,
+            catalog=self._catalog,
+            limits=self._limits,
+            providers=(compiler, "reference"),
+            threads=self._threads,
+            fallback=False,
+            optimise=self._optimise,
+        )
+        return session, None if session._compiled is None else session._compiled.plan
+
+    def _on_host(self, feeds: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The feeds with copies on the host of those that are on the device."""
+        if self._compiler is None or all(isinstance(feed, np.ndarray) for feed in feeds.values()):
+            return feeds
+        memory = self._compiler.memory
+        if memory is None:
+            return feeds
+        adopted = {name: memory.adopted(feed) for name, feed in feeds.items() if not isinstance(feed, np.ndarray)}
+        return {**feeds, **{name: array.numpy() for name, array in adopted.items() if array is not None}}
+
+    def _on_device(self, results: Sequence[Any]) -> list[Any]:
+        """The results on the device; InputError where there is none."""
+        memory = None if self._compiler is None else self._compiler.memory
+        if memory is None:
+            raise InputError(
+                "the session has no device to place results on", hint="name a provider that has: 'cuda' first"
+            )
+        from ingot.runtime.device_array import DeviceArray  # few sessions have a device
+
+        return [DeviceArray.of(result, memory) if isinstance(result, np.ndarray) else result for result in results]
 
     def _run_again(
         self,

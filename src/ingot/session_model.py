@@ -51,6 +51,7 @@ class SessionModel:
         self._options = options
         self._lock = ForkLock()
         self._prepared: tuple[Model, TypedModel] | None = None
+        self._unkept: Build | None = None
         key = None
         if compiler is not None and compiler.fingerprint is not None and options.catalog is None:
             machine = f"{compiler.name}\n{compiler.fingerprint}"
@@ -97,11 +98,21 @@ class SessionModel:
 
     def find(self) -> CachedModel | None:
         """What an earlier process has kept of it; None if there is nothing."""
-        return None if self._key is None else find(self._key, self._options.threads, self._options.limits)
+        if self._key is None or self._compiler is None:
+            return None
+        return find(self._key, self._compiler, self._options.threads, self._options.limits)
 
     def keep(self, build: Build) -> None:
-        """Keep a plan for later processes."""
+        """Keep a plan for later processes; one for a device after the next run, with what was launched in it."""
         if self._key is not None:
+            self._unkept = build
+            if build.artifacts.plan.device is None:
+                self.keep_rest()
+
+    def keep_rest(self) -> None:
+        """Keep the plan that was to be kept after a run."""
+        build, self._unkept = self._unkept, None
+        if build is not None and self._key is not None:
             _keep(self._key, build, self.outputs, self.prepared()[1].model)
 
     def build(self, draft: bool = False) -> Build:
@@ -127,7 +138,8 @@ class SessionModel:
         self, key: ModelKey | None, assumptions: Assumptions, overridden: frozenset[str], proceed: Proceed | None
     ) -> Executable:
         options = self._options
-        cached = None if key is None else find(key, options.threads, options.limits, assumptions)
+        assert self._compiler is not None
+        cached = None if key is None else find(key, self._compiler, options.threads, options.limits, assumptions)
         if cached is not None:
             return cached.executable
         from ingot.prepare import prepare  # a warm start needs none

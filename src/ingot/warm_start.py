@@ -22,7 +22,7 @@ from ingot.runtime import pool_code
 from ingot.runtime.assumptions import Assumptions
 from ingot.runtime.executable import Executable
 from ingot.runtime.limits import RunLimits, refuse_nesting, within_the_stack
-from ingot.runtime.processors import processors
+from ingot.runtime.provider import Compiler
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +80,15 @@ def load_source(source: Model | ModelSource | ModelKey, limits: RunLimits) -> Mo
 
 
 def find(
-    key: ModelKey, threads: int | None, limits: RunLimits, assumptions: Assumptions | None = None
+    key: ModelKey,
+    compiler: Compiler,
+    threads: int | None,
+    limits: RunLimits,
+    assumptions: Assumptions | None = None,
 ) -> CachedModel | None:
-    """The model with a key; None if the cache has no plan file for it, or external weights have changed.
+    """The model with a key, on the machine of a compiler.
+
+    None if the cache has no plan file for it, or external weights have changed.
 
     `assumptions` are what its plan was compiled with, which the key has to name (`with_assumptions`).
     """
@@ -93,7 +99,7 @@ def find(
         return None
     from ingot.runtime import plan_file  # a model opened for the first time needs none
 
-    file = plan_file.read(path, threads or processors(), limits.nodes)
+    file = plan_file.read(path, threads or compiler.threads, limits.nodes, compiler.memory)
     if file is None or not all(_is_as_it_was(key.folder, *weights) for weights in file.beside):
         return None
     pool_code.provide(Code(file.thread_pool.entries, file.plan))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -116,6 +117,15 @@ def test_pairs_are_joined_in_the_order_of_merges() -> None:
         "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False},
     }
     assert read_tokeniser(json.dumps(file).encode()).encode("lower low").ids == (6, 7, 9)
+
+
+def test_a_text_that_is_not_split_is_joined_in_time() -> None:
+    vocab = {token: number for number, token in enumerate(["a", "b", "ab", "abab", "c"])}
+    node = {"model": {"type": "BPE", "vocab": vocab, "merges": ["a b", "ab ab"]}}
+    begin = time.process_time()
+    encoded = read_tokeniser(json.dumps(node).encode()).encode("abababc" * 10_000)
+    assert encoded.ids == (3, 2, 4) * 10_000
+    assert time.process_time() - begin < 20  # pair by pair, over all of the text, it took hours
 
 
 def test_the_likeliest_pieces_are_chosen() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import ingot
+from ingot.runtime import call_chain
 from ingot.runtime.chain_source import CallLine, ChainText, chain_code
 
 HEADER = '<ir_version: 10, opset_import: ["" : 21]> '
@@ -75,3 +76,22 @@ def test_an_error_in_a_chain_is_that_of_the_full_run() -> None:
         with pytest.raises(ingot.IngotError):
             session.run(None, {**feeds, "at": np.array(3)})
     assert session.run(None, feeds)[0].tolist() == [1, 2]
+
+
+def test_maps_of_what_kernels_compute_are_neither_counted_nor_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = """g (float[n, 2] x) => (y, maps) {
+        y = Neg (x) maps = ai.onnx.ml.ZipMap <classlabels_int64s = [3, 4]> (y)
+    }"""
+    header = '<ir_version: 10, opset_import: ["" : 21, "ai.onnx.ml" : 3]> '
+    seen: list[str] = []
+    for name in ("owned", "bytes_of"):
+        function = call_chain._SPACE[name]
+        monkeypatch.setitem(call_chain._SPACE, name, lambda *a, f=function, n=name: (seen.append(n), f(*a))[1])
+    session = ingot.Session(ingot.parse_model(header + text), threads=1, providers=("cpu", "reference"))
+    x = np.array([[1, 2], [3, 4]], np.float32)
+    for _ in range(8):
+        y, maps = session.run(None, {"x": x})
+        assert maps == [{3: -1.0, 4: -2.0}, {3: -3.0, 4: -4.0}]
+        assert y.tolist() == [[-1, -2], [-3, -4]]
+        y[:] = 0
+    assert seen == []

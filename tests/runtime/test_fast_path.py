@@ -10,6 +10,7 @@ import pytest
 
 import ingot
 from ingot.dtypes import Array
+from ingot.runtime.fast_path import FastPath
 
 HEADER = '<ir_version: 10, opset_import: ["" : 21]>'
 
@@ -145,6 +146,7 @@ def test_the_latest_sizes_are_remembered_and_no_more_than_some() -> None:
         assert found is not None
         assert found[0].tolist() == (2 * floats(size)).tolist()
     assert doubled._compiled is not None
+    assert isinstance(doubled._compiled.fast_path, FastPath)
     assert len(doubled._compiled.fast_path._ready) == 32
 
 

@@ -113,7 +113,7 @@ def test_what_is_no_plan_file_is_none(tmp_path: Path) -> None:
     assert plan_file.source_of(path) is None
     kept(tmp_path, plan())
     whole = path.read_bytes()
-    for damaged in (whole[:40], whole[:-1], b"ingot plan 7" + whole[12:], whole[:200] + b"?" + whole[201:]):
+    for damaged in (whole[:40], whole[:-1], b"ingot plan 8" + whole[12:], whole[:200] + b"?" + whole[201:]):
         path.write_bytes(damaged)
         assert plan_file.read(path, 1) is None
 

@@ -12,6 +12,7 @@ import pytest
 import ingot
 from ingot.dtypes import Array
 from ingot.ops.typesets import FLOATS, types
+from ingot.runtime.fast_path import FastPath
 from ingot.runtime.ready_plan import ReadyPlan
 from lower.machine import HEADER
 
@@ -27,6 +28,7 @@ def fast(session: ingot.Session, feeds: Mapping[str, Any]) -> list[Any] | None:
     """What the fast path gives; AssertionError if it has none for these inputs."""
     assert session._compiled is not None
     path = session._compiled.fast_path
+    assert isinstance(path, FastPath)
     results = path.run(feeds)
     assert any(isinstance(ready, ReadyPlan) for ready in path._ready.values())
     return results

@@ -9,6 +9,7 @@ import numpy as np
 
 import ingot
 from ingot.prim.tensor import Call
+from ingot.runtime.fast_path import FastPath
 from ingot.runtime.recent import remember
 
 
@@ -47,4 +48,5 @@ def test_threads_that_enter_sizes_at_once_do_not_disturb_each_other() -> None:
             list(threads.map(learn, range(8)))
     finally:
         sys.setswitchinterval(before)
+    assert isinstance(compiled.fast_path, FastPath)
     assert len(compiled.fast_path._ready) < 32 + 8

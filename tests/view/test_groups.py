@@ -148,6 +148,8 @@ def test_groups_without_names_are_called_after_their_architecture() -> None:
     assert title_of(Counter({"MatMul": 6, "Softmax": 1, "Add": 8})) == "transformer layer"
     assert title_of(Counter({"Conv": 3, "Relu": 3, "Add of two branches": 1})) == "residual block"
     assert title_of(Counter({"Shape": 2, "Gather": 2, "Concat": 1})) == "sizes"
+    assert title_of(Counter({"Slice": 1, "Cast": 1, "IsNaN": 1, "Where": 1})) == "imputation"
+    assert title_of(Counter({"Slice": 1, "LabelEncoder": 1, "Less": 1, "Where": 1, "Gather": 1})) == "categories"
 
 
 def test_ten_thousand_nodes_are_grouped_in_a_moment() -> None:

@@ -13,7 +13,7 @@ from ingot.view.order import arrange, crossings
 from ingot.view.ranks import Line, layered
 from ingot.view.reflow import Placed, place
 from ingot.view.scene import Scene
-from view.samples import layers
+from view.samples import layers, parsed
 
 BOX = Box(80.0, 30.0)
 
@@ -154,9 +154,25 @@ def test_open_groups_have_room_for_their_titles() -> None:
     repeats = [item for item in placed.inner if placed.level.items[item].members]
     assert repeats
     for item in repeats:
-        assert placed.widths[item] >= placed.level.items[item].box.width + 80
+        assert placed.widths[item] >= placed.level.items[item].box.width + 110  # of which fonts that are wide take more
         inner = placed.inner[item]
         assert min(inner.lefts) > 40  # what is inside stands in the middle
+
+
+def test_a_module_that_is_most_of_the_model_is_open_though_the_picture_is_tall() -> None:
+    def first(modules: int) -> tuple[list[str], float]:
+        lines = [f"v{number + 1} = LeakyRelu <alpha = {number}.0> (v{number})" for number in range(32)]
+        model = parsed(" ".join(lines) + " y = Relu (v32)", inputs="float[n] v0")
+        for number, node in enumerate(model.graph.nodes[:-1]):
+            node.name = f"/net{number * modules // 32}/{node.op_type}_{number}"
+        scene = Scene(model)
+        opened = opened_at_first(scene)
+        return [scene.level(number).title for number in opened], place(scene, scene.root, opened).height
+
+    titles, height = first(1)
+    assert "net0" in titles
+    assert height > HEIGHT
+    assert first(4)[1] <= HEIGHT  # none of four is most of it
 
 
 def test_the_first_picture_of_a_large_model_fits_a_screen() -> None:

@@ -132,6 +132,13 @@ def test_a_link_leads_to_its_node(open_page: Open, encoder: Model) -> None:
     assert "layer.5" in panel(page)
 
 
+@pytest.mark.parametrize("fragment", ["#node=%", "#node=gone", "#value=%E0%A4%A", "#group=99", "#group=x"])
+def test_a_link_to_what_is_not_there_says_so(open_page: Open, encoder: Model, fragment: str) -> None:
+    page = open_page(encoder, fragment)
+    assert page.inner_text("#message").startswith("there is no")
+    assert panel(page).startswith("model.onnx")
+
+
 def test_a_link_leads_to_a_value_inside_of_a_closed_group(open_page: Open, encoder: Model) -> None:
     page = open_page(encoder, "#value=d9")
     page.wait_for_selector("#panel h1:text-is('d9')")
@@ -206,6 +213,29 @@ def test_keys_zoom_fit_close_and_change_the_colours(open_page: Open, encoder: Mo
     wait_for(page, "ingot.root.inner.size > 0")
     page.keyboard.press("?")
     assert page.is_visible("#keys")
+
+
+def test_arrows_lead_into_open_groups_and_out_of_them(open_page: Open, encoder: Model) -> None:
+    page = open_page(encoder)
+    page.evaluate("ingot.closeAll()")
+    page.evaluate("ingot.canvas.focus()")
+
+    def pressed(*keys: str) -> str:
+        for key in keys:
+            page.keyboard.press(key)
+        wait_for(page, "ingot.selection.kind === 'item'")
+        title: str = page.evaluate("ingot.selection.instance.level.items[ingot.selection.item].title")
+        return title
+
+    assert pressed("ArrowDown", "ArrowDown") == "encoder/layer × 12"
+    page.keyboard.press("Enter")
+    wait_for(page, "ingot.root.inner.size === 1")
+    assert pressed("ArrowDown") == "ReduceMean"
+    assert pressed("ArrowUp") == "encoder/layer × 12"
+    assert pressed("ArrowDown", "ArrowDown") == "Sub"
+    titles = [pressed("ArrowDown") for _ in range(6)]
+    assert titles[-1] == "Relu"  # out of the group, and on
+    assert pressed("ArrowUp") == "Add"  # back inside, to what computes it
 
 
 def test_a_branch_opens_inside_of_its_node(open_page: Open) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import threading
 import time
 import wave
 from collections.abc import Iterator
@@ -72,6 +73,11 @@ def test_a_profile_colours_nodes_and_lists_kernels(open_page: Open) -> None:
     assert not page.is_visible("#legend")
     measured = page.evaluate("ingot.drawing.measured.levels.size")
     assert measured > 10
+    page.focus("#desk .ranked .step")
+    page.evaluate("ingot.select({ kind: 'item', instance: ingot.root, item: 1 })")
+    page.evaluate("window.toggled = 0, ingot.toggle = () => window.toggled++, 0")
+    page.keyboard.press("Enter")  # leads to the nodes of the kernel, and opens no group besides
+    assert page.evaluate("window.toggled") == 0
     page.locator("#desk .ranked .step").first.click()
     wait_for(page, "ingot.drawing.ringed.size > 0")
     page.wait_for_selector("#panel h2:text-is('Cost')")
@@ -143,6 +149,42 @@ def test_a_slider_shows_what_moves(open_page: Open) -> None:
     assert "difference" in page.inner_text("#scale b")
     page.click("#panel .input button:text-is('Slider')")
     page.wait_for_selector("#panel .slider input", state="detached")
+
+
+def test_a_slider_is_dragged_while_the_model_runs(open_page: Open) -> None:
+    page = open_page(product())
+    page.click("#panel .input button:text-is('Slider')")
+    slider = page.locator("#panel .slider input[type=range]")
+    slider.scroll_into_view_if_needed()
+    box = slider.bounding_box()
+    y = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + box["width"] / 2, y)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.7 * box["width"], y)
+    wait_for(page, "!document.getElementById('scale').hidden")  # what moves is shown before the mouse lets go
+    before = float(slider.input_value())
+    page.mouse.move(box["x"] + 0.9 * box["width"], y)
+    page.mouse.up()
+    assert float(slider.input_value()) > before > 1
+    page.wait_for_selector("#run:text-is('▶ Run')")
+    page.keyboard.press("ArrowLeft")  # it has the focus still
+    assert float(slider.input_value()) > before
+    wait_for(page, "document.activeElement.type === 'range'")
+
+
+def test_controls_keep_the_focus_while_the_model_runs(open_page: Open) -> None:
+    page = open_page(product())
+    page.focus("#panel .run button.primary")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#panel .run .play")
+    assert page.evaluate("document.activeElement.textContent") == "Run"
+    page.focus("#panel .run input[type=number]")
+    page.keyboard.press("Control+a")
+    page.keyboard.press("4")
+    page.evaluate("document.getElementById('run').click()")
+    page.wait_for_selector("#run:text-is('▶ Run')")
+    page.keyboard.press("2")
+    assert page.input_value("#panel .run input[type=number]") == "42"
 
 
 def test_a_precision_is_compared_and_the_worst_listed(open_page: Open) -> None:
@@ -323,6 +365,34 @@ def test_a_measurement_is_found_by_a_page_that_is_loaded_again_and_stopped(compl
     page.click("#desk button:text-is('Stop')")
     page.wait_for_selector("#desk button:text-is('Measure')")
     assert page.query_selector("#desk .bad, #desk button:text-is('Stop')") is None
+
+
+def test_a_comparison_is_found_by_a_page_that_is_loaded_again(
+    complaining_page: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled = threading.Event()
+
+    def values(_: Model, names: Any, feeds: Any, precision: Any, cancel: Cancel) -> Any:
+        del precision, cancel
+        compiled.wait(20)
+        return {name: np.asarray(feeds["x"]) for name in names}
+
+    monkeypatch.setattr("ingot.view.elsewhere.values_compiled", values)
+    page = complaining_page(parsed("a = Neg (x) y = Exp (a)"))
+    run(page)
+    page.click("#panel button:text-is('Compare it …')")
+    page.click("#desk button:text-is('Compare')")
+    page.wait_for_selector("#desk button:text-is('Comparing …')")
+    page.reload()
+    page.wait_for_selector("#desk button:text-is('Comparing …')")
+    compiled.set()
+    page.wait_for_selector("#desk .ranked .step")
+    assert page.is_visible("#scale")
+    page.reload()  # what was compared is there in its tab
+    page.wait_for_selector("body[data-typed]")
+    wait_for(page, "document.querySelector('.state')?.textContent.startsWith('ran in')")
+    page.click("#panel button:text-is('Compare it …')")
+    page.wait_for_selector("#desk .ranked .step")
 
 
 def test_two_tabs_do_not_disturb_each_other(complaining_page: Any) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -68,6 +70,23 @@ def test_many_tabs_forget_the_oldest(answers: Answers) -> None:
     for number in range(20):
         answers.get(f"state/tab{number}")
     assert answers.get("state/first")["run"] is None
+
+
+def test_a_tab_that_asks_for_much_at_once_keeps_its_runs(answers: Answers) -> None:
+    post(answers, "run/tab")
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            states = list(pool.map(lambda _: answers.get("state/tab")["run"], range(4000)))
+    finally:
+        sys.setswitchinterval(interval)
+    assert all(states)
+
+
+def test_more_threads_than_processors_are_refused(answers: Answers) -> None:
+    with pytest.raises(InputError, match=r"may use \d+ processors; 100000 threads are asked for"):
+        post(answers, "profile/tab", threads=100_000, seconds=0)
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ import pytest
 from ingot.view.answers import Answers
 from ingot.view.api import view
 from ingot.view.bundled import PAGE, bundle, script, style
+from ingot.view.editable import Editable
 from ingot.view.saved import saved_page
 from ingot.view.server import Server
 from view.samples import layers
@@ -286,6 +287,13 @@ def test_a_connection_takes_several_requests(server: Server) -> None:
         connection.request("GET", below(server, "data/model"))
         assert connection.getresponse().read()
     connection.close()
+
+
+@pytest.mark.parametrize("path", ["explain/{}", "result/t/1/{}", "file/flow/t/1/{}", "file/npy/0/{}", "at/{}/model"])
+def test_a_number_of_thousands_of_digits_is_not_there(path: str) -> None:
+    shown = Editable(Answers(layers(3), "layers"))
+    with Server(lambda: shown) as server:
+        assert request(server, below(server, f"data/{path.format('9' * 5000)}"))[0] == 404
 
 
 def test_unknown_data_is_reported_in_words(server: Server) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+
+from ingot.dataclass import dataclass
 
 STANDARD = "-"
 MODEL_PATH = click.Path(allow_dash=True, readable=False)

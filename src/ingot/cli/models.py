@@ -7,15 +7,14 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import click
 
 from ingot.cli.model_options import STANDARD, Places
-from ingot.cli.placement import placement
 from ingot.cli.stdout import is_terminal, stdout_stream
+from ingot.dataclass import dataclass
 from ingot.errors import DecodeError
 from ingot.format import load, save
 from ingot.format.atomic import publish
@@ -83,6 +82,8 @@ def write_text_file(text: str, target: str) -> None:
 
 def embedded(model: Model) -> Model:
     """The model with every weight inside, where some lie in files of their own."""
+    from ingot.cli.placement import placement  # few commands ask for it
+
     if not placement(model):
         return model
     content = io.BytesIO()

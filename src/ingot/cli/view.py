@@ -18,6 +18,12 @@ if TYPE_CHECKING:
     from ingot.view.answers import Answers
     from ingot.view.comparing.comparison import Comparison
 
+_AT_ONCE = "4"
+"""The exponent of how many cycles a thread of OpenBLAS spins before it sleeps, the least it takes.
+
+numpy starts one for each processor as it is imported, and each would spin for 20 ms, beside the browser that starts.
+"""
+
 
 @click.command(
     epilog=examples(
@@ -57,6 +63,7 @@ def view(
     for path in (model, other):
         if path is not None and path != STANDARD:
             os.stat(path)  # what is not there is reported before a browser opens
+    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", _AT_ONCE)
     try:
         server = serve_while_loading(
             lambda: _page(model, other, places), click.echo, port=port, open_browser=not no_browser

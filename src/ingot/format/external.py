@@ -8,7 +8,6 @@ checked is the opened file, so nothing can be swapped in between. No byte is rea
 from __future__ import annotations
 
 import errno
-import hashlib
 import mmap
 import os
 import re
@@ -308,6 +307,8 @@ def _links_stay(folder: Path, parts: list[str], status: os.stat_result, trusted:
 
 
 def _verify(whole: memoryview, checksum: str, location: str) -> None:
+    import hashlib  # loads OpenSSL, and few models state a checksum
+
     digest = hashlib.sha1(whole, usedforsecurity=False).hexdigest()
     if digest != checksum.strip().lower():
         raise Refused(

@@ -6,7 +6,7 @@ multiplies what was cast from 16 bits as it is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import prod
 from typing import Any
 
@@ -31,7 +31,7 @@ from ingot.queries.values import dtype, elements, produced_by, rank, read, shape
 
 _RECURRENT = ("LSTM", "GRU", "RNN")
 _PRODUCTS = ("MatMul", "Gemm", "Conv", *_RECURRENT)
-_NARROW = {"bf16": DType.BFLOAT16, "fp16": DType.FLOAT16}
+NARROW = {"bf16": DType.BFLOAT16, "fp16": DType.FLOAT16}
 _TRANSFORMED = 16
 """Channels and filters from which on a 3 x 3 convolution takes a quarter of the products, in float32."""
 _FEW_PLACES, _MANY_FILTERS = 64, 1 << 14
@@ -53,7 +53,7 @@ def round_nodes(nodes: Sequence[Node], facts: Facts, precision: str) -> None:
     """Run products in a precision that none of them refuses."""
     rounding = _Rounding(facts, precision)
     for node in nodes:
-        if precision in _NARROW:
+        if precision in NARROW:
             rounding.round(node)
         else:
             rounding.quantise(node)
@@ -77,24 +77,27 @@ def refuses(node: Node, facts: Facts, precision: str) -> str | None:
         reason = _convolution_refuses(node, weights[1], precision, facts)
         if reason is not None:
             return reason
-    if precision in _NARROW:
-        wide = np.finfo(np.float32) if precision == "bf16" else np.finfo(np.float16)
-        largest = [float(np.abs(weight).max(initial=0)) for weight in weights.values()]
-        if any(not most <= float(wide.max) * (1 - 2**-8) for most in largest):
-            return "its weights are too large, or not finite"
-        return "its weights are too small" if any(0 < most < float(wide.tiny) for most in largest) else None
-    return _bytes_refuse(node, weights, facts)
+    return weights_refuse(weights.values(), precision) if precision in NARROW else _bytes_refuse(node, weights, facts)
+
+
+def weights_refuse(weights: Iterable[Array], precision: str) -> str | None:
+    """Why weights are not rounded to a precision of 16 bits; None if they are."""
+    wide = np.finfo(np.float32) if precision == "bf16" else np.finfo(np.float16)
+    largest = [float(np.abs(weight).max(initial=0)) for weight in weights]
+    if any(not most <= float(wide.max) * (1 - 2**-8) for most in largest):
+        return "its weights are too large, or not finite"
+    return "its weights are too small" if any(0 < most < float(wide.tiny) for most in largest) else None
 
 
 def _weights(node: Node, facts: Facts) -> dict[int, Array]:
     """The constant float32 weights of a product, by position; of two constants the product is folded anyway."""
     positions = (1, 2) if node.applies(*_RECURRENT) else (1,) if node.applies("Conv") else (0, 1)
-    known = {place: _constant(read(node, place), facts) for place in positions}
+    known = {place: constant_elements(read(node, place), facts) for place in positions}
     weights = {place: array for place, array in known.items() if array is not None and array.ndim > 1}
     return weights if len(weights) < 2 or node.applies(*_RECURRENT) else {}
 
 
-def _constant(value: Value | None, facts: Facts) -> Array | None:
+def constant_elements(value: Value | None, facts: Facts) -> Array | None:
     """The elements of a constant of float32, or of what a Transpose makes of one; None if it was rounded already."""
     widened = produced_by(value, "Cast")
     if widened is not None and dtype(widened.inputs[0], facts) in NARROW_FLOATS:
@@ -114,9 +117,9 @@ def _convolution_refuses(node: Node, weight: Array, precision: str, facts: Facts
     plain = groups == 1 and all(set(node.get(name, [1])) == {1} for name in ("strides", "dilations"))
     transformed = plain and window == [3, 3] and min(filters, channels) >= _TRANSFORMED
     reads = precision == "bf16" and filters * channels >= _MANY_FILTERS and _has_few_places(node, facts)
-    if precision in _NARROW and transformed and not reads:
+    if precision in NARROW and transformed and not reads:
         return "by Winograd's algorithm it is faster in float32"
-    if precision in _NARROW:
+    if precision in NARROW:
         return None
     if any(node.get("pads", [0])) or node.get("auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
         return "its padding would be a zero point that each run computes"
@@ -177,7 +180,7 @@ class _Rounding:
         assert graph is not None
         key = graph, value
         if key not in self._rounded:
-            narrow = _NARROW[self._precision]
+            narrow = NARROW[self._precision]
             held = Tensor(np.ascontiguousarray(array).astype(narrow.numpy))
             stored = add_constant(held, f"{value.name}_{narrow.name.lower()}", graph, self._facts)
             with inserting(before=node):
@@ -190,7 +193,7 @@ class _Rounding:
         assert graph is not None
         key = graph, value
         if key not in self._rounded:
-            narrow = _NARROW[self._precision]
+            narrow = NARROW[self._precision]
             with inserting(before=node):
                 rounded = self._noted(op.Cast(value, to=int(narrow)), narrow, value)
                 self._rounded[key] = self._noted(op.Cast(rounded, to=int(DType.FLOAT32)), DType.FLOAT32, value)

@@ -32,9 +32,14 @@ def compiler_of(providers: tuple[Provider, ...]) -> Compiler | None:
     return cast(Compiler, first) if _kinds(first)[0] else None
 
 
+def is_evaluator(provider: Provider) -> bool:
+    """Whether a provider evaluates nodes one by one."""
+    return _kinds(provider)[1]
+
+
 def evaluators_of(providers: tuple[Provider, ...]) -> tuple[Evaluator, ...]:
     """The providers that evaluate nodes, in order."""
-    return tuple(cast(Evaluator, provider) for provider in providers if _kinds(provider)[1])
+    return tuple(cast(Evaluator, provider) for provider in providers if is_evaluator(provider))
 
 
 def _kinds(provider: Provider) -> tuple[bool, bool]:

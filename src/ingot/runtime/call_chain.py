@@ -79,7 +79,7 @@ def _chain(stages: Sequence[Stage], runner: PlanRunner, returned: Sequence[int],
     outputs = tuple(runner.outputs)
     fresh = {
         number for (call, _), line in zip(calls, lines, strict=True) if call.is_fresh for number, _ in line.results
-    }
+    }.union(returned)
     is_own = kind.is_body or (len(set(outputs)) == len(outputs) and set(outputs) <= fresh)
     is_limited = not all(call.is_bounded for call, _ in calls)
     text = ChainText(lines, len(runner.entries), outputs, tuple(returned), is_limited, is_own, kind.by_name)

@@ -182,7 +182,7 @@ _FRESH: Mapping[str, Sequence[str]] = {
         "Tile",
         "Unique",
     ),
-    "ai.onnx.ml": ("LabelEncoder",),
+    "ai.onnx.ml": ("LabelEncoder", "ZipMap"),
     "com.microsoft": ("BifurcationDetector", "Tokenizer"),
 }
 _BOUNDED: Mapping[str, Sequence[str]] = {
@@ -210,6 +210,6 @@ _BOUNDED: Mapping[str, Sequence[str]] = {
         "Transpose",
         "Unsqueeze",
     ),
-    "ai.onnx.ml": ("LabelEncoder",),
+    "ai.onnx.ml": ("LabelEncoder", "ZipMap"),
     "com.microsoft": ("BifurcationDetector",),
 }

@@ -11,6 +11,7 @@ from ingot.prim.guard import BROADCASTS
 from ingot.prim.tensor import Call, Tensor
 from ingot.runtime.assumptions import Assumptions
 from ingot.runtime.body import BodyRunners, Calls
+from ingot.runtime.device_path import DevicePath
 from ingot.runtime.direct_calls import DirectCall
 from ingot.runtime.fast_path import FastPath, key_of_feeds
 from ingot.runtime.guards import GuardFailed, KernelError
@@ -47,7 +48,7 @@ class Executable:
         self.plan = plan
         self.outputs = tuple(outputs)
         self.calls = calls
-        self.fast_path = FastPath(plan)
+        self.fast_path = _fast_path(plan)
         self._limit = ByteLimit(most_bytes)
         self._bodies = BodyRunners(plan)
         self._runner: PlanRunner | None = None
@@ -114,7 +115,7 @@ class Executable:
 
     def forget(self) -> None:
         """Make the next runs in full, as if there had been none before."""
-        self.fast_path = FastPath(self.plan)
+        self.fast_path = _fast_path(self.plan)
         self._ran = {}
 
     def _key(self, feeds: Mapping[str, Any]) -> tuple[Any, ...] | None:
@@ -137,3 +138,7 @@ class Executable:
         if runner is None:
             runner = self._runner = PlanRunner(self.plan, self.outputs)
         return runner
+
+
+def _fast_path(plan: Plan) -> FastPath | DevicePath:
+    return FastPath(plan) if plan.device is None else DevicePath(plan, plan.device)

@@ -59,7 +59,13 @@ class FastPath:
         self._can_bind = self._checks_all and not self._draws
         """Whether it runs inputs of new sizes by itself, too."""
 
-    def run(self, feeds: Mapping[str, Any], interrupt: Interrupt | None = None, seed: int = 0) -> list[Any] | None:
+    def run(
+        self,
+        feeds: Mapping[str, Any],
+        interrupt: Interrupt | None = None,
+        seed: int = 0,
+        is_kept: bool = False,  # noqa: ARG002 - on the host results stay where they are
+    ) -> list[Any] | None:
         """The outputs for a seed of random numbers; None if this is no fast path.
 
         That is so for other sizes, other types, and an error that a kernel met.

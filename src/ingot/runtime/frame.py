@@ -38,7 +38,6 @@ class SegmentFrame:
     __slots__ = (
         "_block",
         "_device",
-        "_is_straight",
         "_layout",
         "_numbers",
         "_replays",
@@ -78,7 +77,6 @@ class SegmentFrame:
         self._threads = threads
         self._device = device
         self._table = slots
-        self._is_straight = not any(isinstance(step, Jump) for step in prepared.steps)
         self._numbers = np.asarray(prepared.table.numbers, np.int64)
         self._replays: dict[tuple[int, bytes, int], tuple[Binding, Callable[[], None] | None]] = {}
         self._shared = [] if device is None else self._share(device)
@@ -97,12 +95,17 @@ class SegmentFrame:
             self.job.divide(self._threads)
         self.binding = binding
 
+    @property
+    def memory_address(self) -> int:
+        """Where its arena on a device is; zero if it has none."""
+        return 0 if self._block is None else self._block.address
+
     def begin(self, device: DeviceMemory, start: Callable[[Job], None]) -> None:
         """Begin the kernels of the job: by `start`, or all at once, where they ran before at the same addresses."""
         job, binding = self.job, self.binding
         assert job is not None
         assert binding is not None
-        if not self._is_straight or binding.replaced:
+        if not self.prepared.is_straight or binding.replaced:
             start(job)
             return
         key = id(binding), self._table[self._numbers].tobytes(), int(job.state.ctypes.data)
@@ -152,13 +155,15 @@ class Frame:
     The first word of the state is set by kernels that met an error, the second, by anybody, to stop them. `values` and
     `sizes` are what is known before the inputs are: constants, captured values, and the named sizes of both.
     `trips` are the jobs of a loop whose body the plan is (`runtime/trips.py`). `native` is the native run that it is
-    ready for, of the plan that is `active` in it; `native_runs` are all of them (`runtime/native_prefix.py`).
-    `seed` is that of the random numbers of a run on the fast path.
+    ready for, of the plan that is `active` in it; `native_runs` are all of them (`runtime/native_prefix.py`), on a
+    device those of `runtime/device_path.py`, which are staged in `boxes`. `seed` is that of the random numbers of a run
+    on the fast path.
     """
 
     __slots__ = (
         "_state_block",
         "active",
+        "boxes",
         "first",
         "native",
         "native_runs",
@@ -192,6 +197,7 @@ class Frame:
         self.active: Any = None
         self.prepared: Any = None
         self.native_runs: dict[Any, Any] = {}
+        self.boxes: Any = None
         self.seed = 0
 
     def share(self, state: Array) -> None:

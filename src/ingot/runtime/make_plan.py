@@ -18,7 +18,7 @@ from ingot.prim.functions import STORED
 from ingot.prim.guard import Guard
 from ingot.prim.tensor import Call, CallResult, Constant, HostStep, Parameter, Scatter, Sizes, Tensor
 from ingot.prim.walk import in_order
-from ingot.runtime.device import block_of
+from ingot.runtime.device import constants_on
 from ingot.runtime.plan import MOST_TRIPS, Allocation, Arm, Body, Copy, Jump, KernelStep, Placement, Plan, Segment
 from ingot.runtime.provider import DeviceMemory
 from ingot.runtime.rows import JumpRow, Row, flattened, jump_of, lifetimes_of, swapped_groups
@@ -63,13 +63,12 @@ def make_plan(
     )
     for slot, array in held:
         template[slot] = array.ctypes.data
+    shared = frozenset(planning.slots[buffer] for buffer in planning.shared if buffer in planning.slots)
     if device is not None:
-        shared = {planning.slots[buffer] for buffer in planning.shared if buffer in planning.slots}
-        blocks = {slot: block_of(array, device, slot in shared) for slot, array in held}
-        for slot, block in blocks.items():
-            template[slot] = block.address
-        keep.extend(blocks.values())
-        held = ()
+        addresses, blocks = constants_on(device, held, shared)
+        for slot, address in addresses.items():
+            template[slot] = address
+        keep.extend(blocks)
     linked = {code.code.address: code.code.plain for code in codes.values() if code.code.plain is not None}
     return Plan(
         segments,
@@ -85,6 +84,7 @@ def make_plan(
         most_trips,
         bodies or {},
         device,
+        shared.intersection(slot for slot, _ in held),
     )
 
 

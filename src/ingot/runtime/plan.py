@@ -151,7 +151,7 @@ class Plan:
     keep: tuple[Any, ...]
     threads: int
     memory: tuple[tuple[int, Array], ...] = ()
-    """The arrays of constants, by slot."""
+    """The arrays of constants, by slot; a device has copies of them, and a plan for it that was kept nothing else."""
     codes: Mapping[int, LinkedCode] = field(default_factory=dict)
     """The linked code of kernels, by address; empty where it cannot be stored in a plan file."""
     most_trips: int = MOST_TRIPS
@@ -160,6 +160,8 @@ class Plan:
     """The subgraphs of the nodes of calls, in order, that have plans of their own."""
     device: DeviceMemory | None = None
     """The memory that kernels read and write; None where it is the host's."""
+    shared: frozenset[int] = frozenset()
+    """The slots of constants on the device that the host reads in place, too."""
 
 
 StepObserver: TypeAlias = Callable[[KernelStep | Call, float, Mapping[str, int]], None]

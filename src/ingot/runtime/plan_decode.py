@@ -13,7 +13,7 @@ from ingot.ir.node import Node
 from ingot.ir.types import TensorType
 from ingot.prim.guard import Guard
 from ingot.prim.tensor import Call, CallResult, HostStep, Parameter, RandomKey, SizeReading, Tensor
-from ingot.runtime.plan import Allocation, Arm, Body, Jump, KernelStep, Plan, Segment
+from ingot.runtime.plan import Allocation, Arm, Body, Copy, Jump, KernelStep, Placement, Plan, Segment
 from ingot.runtime.plan_schema import (
     RANDOM_KEY,
     StoredArm,
@@ -28,6 +28,8 @@ from ingot.runtime.plan_schema import (
     StoredTensor,
     StoredType,
 )
+from ingot.runtime.provider import DeviceMemory
+from ingot.runtime.stored_on_device import StoredOnDevice
 
 _DTYPES = {int(dtype): dtype for dtype in DType}
 _KERNEL_FIELDS = 6
@@ -37,10 +39,23 @@ _KERNEL_FIELDS = 6
 class PlanDecoder:
     """Decodes the records of one file, each tensor and call once."""
 
-    def __init__(self, file: StoredFile, memory: Array, code: int, owner: Any, threads: int, most_trips: int) -> None:
-        """`memory` holds the arrays, the code lies at an address; `owner` keeps both."""
+    def __init__(
+        self,
+        file: StoredFile,
+        memory: Array,
+        code: int,
+        owner: Any,
+        threads: int,
+        most_trips: int,
+        device: tuple[DeviceMemory, bytes] | None = None,
+    ) -> None:
+        """`memory` holds the arrays, the code lies at an address; `owner` keeps both.
+
+        `device` is what the plan is for, if that is not the host, with the bytes of the code section.
+        """
         self._file = file
         self._code = code
+        self._device = None if device is None else StoredOnDevice(file, memory, *device)
         self._owner = owner
         self._threads = threads
         self._most_trips = most_trips
@@ -56,8 +71,14 @@ class PlanDecoder:
         tensor, arrays = self.tensor, self.arrays
         memory = tuple((slot, arrays[number]) for slot, number in stored.memory)
         template = np.zeros(stored.slots, np.int64)
-        for slot, array in memory:
-            template[slot] = array.ctypes.data
+        keep, device = [self._owner], self._device
+        if device is None:
+            for slot, array in memory:
+                template[slot] = array.ctypes.data
+        else:
+            for slot, address in device.addresses(stored).items():
+                template[slot] = address
+            keep.append(device)
         return Plan(
             tuple([self._segment(StoredSegment(*fields)) for fields in stored.segments]),
             {name: tensor(number) for name, number in stored.inputs},
@@ -65,11 +86,13 @@ class PlanDecoder:
             template,
             {tensor(number): arrays[array] for number, array in stored.constants},
             {self._call(call): self._results(results) for call, results in stored.call_results},
-            (self._owner,),
+            tuple(keep),
             self._threads,
-            memory,
+            memory if device is None else (),
             most_trips=self._most_trips,
             bodies=dict(self._bodies(stored.bodies)),
+            device=None if device is None else device.memory,
+            shared=frozenset(stored.shared),
         )
 
     def _bodies(
@@ -103,6 +126,7 @@ class PlanDecoder:
             None if stored.call is None else self._call(stored.call),
             tuple([self._arm(StoredArm(*fields)) for fields in stored.arms]),
             stored.base,
+            tuple([Copy(self.tensor(tensor), slot, to_host) for tensor, slot, to_host in stored.copies]),
         )
 
     def _kernel(
@@ -115,7 +139,8 @@ class PlanDecoder:
         updates: list[StoredDim],
     ) -> KernelStep:
         sizes = self.sizes(scalars), tuple(writes), self.sizes(updates)
-        return KernelStep(name, self._code + address, tuple(slots), *sizes)
+        place = self._code + address if self._device is None else self._device.code(address).address
+        return KernelStep(name, place, tuple(slots), *sizes)
 
     def _jump(
         self, name: str, kind: int, slots: list[int], target: int, otherwise: int, trips: StoredDim, pairs: int
@@ -123,10 +148,10 @@ class PlanDecoder:
         return Jump(name, kind, tuple(slots), target, otherwise, self._dim(trips), pairs)
 
     def _allocation(
-        self, slot: int, dtype: int, shape: list[StoredDim], first: int, last: int, tensor: int | None
+        self, slot: int, dtype: int, shape: list[StoredDim], first: int, last: int, tensor: int | None, placement: str
     ) -> Allocation:
         own = None if tensor is None else self.tensor(tensor)
-        return Allocation(slot, _DTYPES[dtype], self.sizes(shape), first, last, own)
+        return Allocation(slot, _DTYPES[dtype], self.sizes(shape), first, last, own, Placement(placement))
 
     def _arm(self, stored: StoredArm) -> Arm:
         return Arm(stored.first, stored.end, self._guards(stored.guards))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from ingot.runtime.plan_schema import (
     StoredArray,
     StoredBody,
     StoredCall,
+    StoredCopy,
     StoredDim,
     StoredGuard,
     StoredJump,
@@ -30,9 +31,13 @@ from ingot.runtime.plan_schema import (
     StoredTensor,
     StoredType,
 )
+from ingot.runtime.provider import DeviceMemory
 
 ALIGN = 64
 """Code and arrays begin at multiples of a cache line."""
+
+
+_OF_THIS_PROCESS = "code that only this process has"
 
 
 class Unstorable(Exception):
@@ -51,6 +56,8 @@ class PlanEncoder:
         self.arrays: list[StoredArray] = []
         self.dims: list[Any] = []
         self.packing = Packing()
+        self.device_codes: list[tuple[int, int]] = []
+        self._device_codes: dict[int, int] = {}
         self._codes: dict[int, int] = {}
         self._arrays: dict[int, tuple[int, Array]] = {}
         self._tensors: dict[Tensor, int] = {}
@@ -59,11 +66,9 @@ class PlanEncoder:
         self._plans = self._number = 0
 
     def plan(self, plan: Plan) -> StoredPlan:
-        if plan.device is not None:
-            raise Unstorable("memory of a device")
         number = self._number = self._plans
         self._plans += 1
-        segments = [self._segment(segment, plan.codes) for segment in plan.segments]
+        segments = [self._segment(segment, plan) for segment in plan.segments]
         inputs = [(name, self.tensor(tensor)) for name, tensor in plan.inputs.items()]
         placed = [(self.tensor(tensor), slot) for tensor, slot in plan.placed.items()]
         memory = [(slot, self.array(array)) for slot, array in plan.memory]
@@ -73,7 +78,8 @@ class PlanEncoder:
         bodies = [[None if body is None else self._body(body) for body in inside] for inside in plan.bodies.values()]
         self._number = number
         pairs = list(zip(calls, bodies, strict=True))
-        return StoredPlan(segments, inputs, placed, len(plan.template), memory, constants, results, pairs)
+        shared = sorted(plan.shared)
+        return StoredPlan(segments, inputs, placed, len(plan.template), memory, constants, results, pairs, shared)
 
     def _body(self, body: Body) -> StoredBody:
         return StoredBody(
@@ -86,22 +92,26 @@ class PlanEncoder:
             None if body.invariant is None else self._body(body.invariant),
         )
 
-    def _segment(self, segment: Segment, codes: Mapping[int, LinkedCode]) -> StoredSegment:
+    def _segment(self, segment: Segment, plan: Plan) -> StoredSegment:
         return StoredSegment(
-            [self._jump(step) if isinstance(step, Jump) else self._kernel(step, codes) for step in segment.steps],
+            [self._jump(step) if isinstance(step, Jump) else self._kernel(step, plan) for step in segment.steps],
             [self._allocation(allocation) for allocation in segment.allocations],
             list(segment.names),
             self._guards(segment.guards),
             None if segment.call is None else self._call(segment.call),
             [self._arm(arm) for arm in segment.arms],
             segment.base,
+            [StoredCopy(self.tensor(copy.tensor), copy.slot, copy.to_host) for copy in segment.copies],
         )
 
-    def _kernel(self, step: KernelStep, codes: Mapping[int, LinkedCode]) -> StoredKernel:
-        code = codes.get(step.address)
-        if code is None:
-            raise Unstorable("code that only this process has")
-        address = self.place_code(code) + code.entries["kernel"]
+    def _kernel(self, step: KernelStep, plan: Plan) -> StoredKernel:
+        if plan.device is not None:
+            address = self._device_code(step.address, plan.device)
+        else:
+            code = plan.codes.get(step.address)
+            if code is None:
+                raise Unstorable(_OF_THIS_PROCESS)
+            address = self.place_code(code) + code.entries["kernel"]
         scalars, updates = self.sizes(step.scalars), self.sizes(step.updates)
         return StoredKernel(step.name, address, list(step.slots), scalars, list(step.writes), updates)
 
@@ -117,6 +127,7 @@ class PlanEncoder:
             allocation.first,
             allocation.last,
             None if allocation.tensor is None else self.tensor(allocation.tensor),
+            allocation.placement.value,
         )
 
     def _arm(self, arm: Arm) -> StoredArm:
@@ -176,6 +187,17 @@ class PlanEncoder:
             self._codes[id(code)] = len(self.code)
             self.code += code.code
         return self._codes[id(code)]
+
+    def _device_code(self, address: int, device: DeviceMemory) -> int:
+        """The place among all code for a device of that of the kernel at an address."""
+        if address not in self._device_codes:
+            stored = device.stored(address)
+            if stored is None:
+                raise Unstorable(_OF_THIS_PROCESS)
+            self._device_codes[address] = len(self.device_codes)
+            self.device_codes.append((len(self.code), len(self.code) + len(stored)))
+            self.code += stored
+        return self._device_codes[address]
 
     def array(self, array: Array) -> int:
         """The number of an array."""

@@ -30,10 +30,11 @@ from ingot.runtime.plan import MOST_TRIPS, Plan
 from ingot.runtime.plan_decode import PlanDecoder
 from ingot.runtime.plan_encode import ALIGN, PlanEncoder, Unstorable
 from ingot.runtime.plan_schema import StoredFile, StoredPlan
+from ingot.runtime.provider import DeviceMemory
 
 __all__ = ["PlanFile", "Unstorable", "read", "source_of", "write"]
 
-_MAGIC = b"ingot plan 8\0\0\0\0"
+_MAGIC = b"ingot plan 9\0\0\0\0"
 _HEAD = struct.Struct("<16s32s4Q32sQ")
 """Magic; digest of text and code; length of the text, start and end of the code, length of the file.
 
@@ -84,8 +85,11 @@ def write(path: Path, file: PlanFile) -> bool:
     return directory.written(path, *parts, modified=now)
 
 
-def read(path: Path, threads: int, most_trips: int = MOST_TRIPS) -> PlanFile | None:
-    """The plan in a file, for `threads` threads and at most `most_trips` loop trips; None if absent or damaged."""
+def read(path: Path, threads: int, most_trips: int = MOST_TRIPS, device: DeviceMemory | None = None) -> PlanFile | None:
+    """The plan in a file, for `threads` threads and at most `most_trips` loop trips; None if absent or damaged.
+
+    `device` is the memory that it is for, if that is not the host's.
+    """
     try:
         with open(path, "rb") as file:
             head = file.read(_HEAD.size)
@@ -115,7 +119,8 @@ def read(path: Path, threads: int, most_trips: int = MOST_TRIPS) -> PlanFile | N
         return None
     stored = StoredFile(*json.loads(text))
     memory = np.frombuffer(whole, np.uint8)[_rounded(end) :]
-    return _decoded(stored, PlanDecoder(stored, memory, address, owner, threads, most_trips), address)
+    own = None if device is None else (device, code)
+    return _decoded(stored, PlanDecoder(stored, memory, address, owner, threads, most_trips, own), address)
 
 
 def _is_whole(file: BufferedReader, start: int, digest: bytes) -> bool:
@@ -153,6 +158,7 @@ def _encoded(file: PlanFile, encoder: PlanEncoder) -> StoredFile:
         arrays=encoder.arrays,
         dims=encoder.dims,
         dim_calls=encoder.packing.calls,
+        codes=encoder.device_codes,
     )
 
 

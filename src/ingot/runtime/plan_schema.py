@@ -15,7 +15,7 @@ StoredDim: TypeAlias = int | list[int]
 class StoredKernel(NamedTuple):
     name: str
     address: int
-    """The offset of its code in the code section."""
+    """The offset of its code in the code section; of a plan for a device, the place of it in `StoredFile.codes`."""
     slots: list[int]
     scalars: list[StoredDim]
     writes: list[int]
@@ -52,6 +52,13 @@ class StoredAllocation(NamedTuple):
     first: int
     last: int
     tensor: int | None
+    placement: str
+
+
+class StoredCopy(NamedTuple):
+    tensor: int
+    slot: int
+    to_host: bool
 
 
 class StoredSegment(NamedTuple):
@@ -62,6 +69,7 @@ class StoredSegment(NamedTuple):
     call: int | None
     arms: list[StoredArm]
     base: int
+    copies: list[StoredCopy]
 
 
 class StoredBody(NamedTuple):
@@ -85,6 +93,7 @@ class StoredPlan(NamedTuple):
     """The arrays that constant tensors hold."""
     call_results: list[tuple[int, list[int]]]
     bodies: list[tuple[int, list[StoredBody | None]]]
+    shared: list[int]
 
 
 class StoredTensor(NamedTuple):
@@ -140,3 +149,5 @@ class StoredFile(NamedTuple):
     dims: list[list[Any]]
     dim_calls: list[list[Any]]
     """Subexpressions that sizes share; see `dims.Packing`."""
+    codes: list[tuple[int, int]]
+    """Where the code of each kernel for a device begins and ends in the code section."""

@@ -9,9 +9,10 @@ in `providers/__init__.py`, and nothing else changes.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 if TYPE_CHECKING:
+    from ingot.codegen.executable_memory import Code
     from ingot.codegen.kernel_code import KernelCode
     from ingot.dtypes import Array
     from ingot.fuse.build import Fused
@@ -21,7 +22,12 @@ if TYPE_CHECKING:
     from ingot.ops.define import Operator
     from ingot.ops.facts import Fact
     from ingot.prim.tensor import Tensor
+    from ingot.runtime.device_array import DeviceArray
     from ingot.schedule.schedule import Scheduled
+
+
+Replay: TypeAlias = Callable[[], None]
+"""Begins, on a device, what was captured."""
 
 
 class Provider(Protocol):
@@ -69,19 +75,45 @@ class DeviceMemory(Protocol):
         """Copy a contiguous array of the host to an address."""
 
     def download(self, address: int, array: Array) -> None:
-        """Copy as many bytes as a contiguous array of the host has from an address to it, once kernels are done."""
+        """Begin to copy as many bytes as a contiguous array of the host has from an address to it.
+
+        The copy begins when kernels are done, and is there after `finish`.
+        """
+
+    def copy(self, copies: Sequence[tuple[int, int, int]]) -> None:
+        """Begin copies inside of this memory: each to an address, from another, of so many bytes."""
+
+    def result_array(self, shape: tuple[int, ...], dtype: Any) -> Array:
+        """An array of the host, of any contents, that results are quickly copied to."""
 
     def finish(self) -> None:
-        """Wait until all kernels that were begun are done, and their errors are in the state of the run.
+        """Wait until all kernels and copies that were begun are done, and their errors are in the state of the run.
 
         That state is shared memory.
         """
 
-    def capture(self, begin: Callable[[], None]) -> Callable[[], None] | None:
-        """What begins, in one call, all kernels that `begin` would begin with the same arguments; none begin now.
+    def capture(self, begin: Callable[[], None], before: Replay | None = None) -> Replay | None:
+        """What begins, in one call, all kernels and copies that `begin` would begin alike; none begin now.
 
-        None where there is no such thing.
+        `before` is such a call that is not needed any more, and may become the new one. None where there is no such
+        thing.
         """
+
+    def adopted(self, value: Any) -> DeviceArray | None:
+        """A tensor of another library that is in this memory, without a copy; None for anything else."""
+
+    @property
+    def dlpack_device(self) -> tuple[int, int]:
+        """The type and number of the device, as DLPack has them."""
+
+    def settle(self) -> None:
+        """Wait until nobody reads or writes memory of the device: other libraries, too."""
+
+    def stored(self, address: int) -> bytes | None:
+        """The code of the kernel at an address as plan files hold it; None for what only this process can have."""
+
+    def restored(self, stored: bytes) -> Code:
+        """The code of a kernel that was stored."""
 
 
 @runtime_checkable
@@ -95,6 +127,10 @@ class Compiler(Provider, Protocol):
     @property
     def lacks(self) -> tuple[type[Tensor], ...]:
         """The kinds of primitives that it has no kernels for: a node that is lowered to one is refused."""
+
+    @property
+    def narrows_values(self) -> bool:
+        """Whether a precision of 16 bits is that of all that products read and compute, not of products alone."""
 
     @property
     def fingerprint(self) -> str | None:

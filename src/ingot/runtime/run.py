@@ -226,6 +226,8 @@ def _download(device: DeviceMemory, prepared: PreparedSegment, values: list[Any]
     for number, slot in prepared.downloads:
         if values[number].nbytes:
             device.download(slots[slot], values[number])
+    if prepared.downloads:
+        device.finish()
 
 
 def _excess(needed: int, left: int, limit: ByteLimit | Ledger) -> LimitError:

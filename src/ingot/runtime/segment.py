@@ -11,7 +11,7 @@ from ingot.prim.tensor import Call, HostStep, RandomKey, SizeReading, Tensor
 from ingot.runtime.bind import Binder
 from ingot.runtime.entry import Entry, SizeCheck
 from ingot.runtime.guards import GuardFailed
-from ingot.runtime.plan import Ints, Plan, Segment
+from ingot.runtime.plan import Ints, Jump, Plan, Segment
 
 Caller: TypeAlias = Callable[[Call | RandomKey, list[Any]], Sequence[Any]]
 """Has the reference run the node of a call on its arguments, or draws a key."""
@@ -33,6 +33,8 @@ class PreparedSegment:
         self.uploads = [(numbers[copy.tensor], copy.slot) for copy in segment.copies if not copy.to_host]
         self.downloads = [(numbers[copy.tensor], copy.slot) for copy in segment.copies if copy.to_host]
         self.call = segment.call
+        self.is_straight = not any(isinstance(step, Jump) for step in segment.steps)
+        """Whether all kernels of it run, in order."""
         results = () if segment.call is None else plan.call_results.get(segment.call, ())
         arguments = () if segment.call is None else segment.call.arguments
         self._arguments = [None if tensor is None else numbers[tensor] for tensor in arguments]

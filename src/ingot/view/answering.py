@@ -9,9 +9,16 @@ from ingot.errors import InputError
 
 Json = Any
 
+_MOST_DIGITS = 9
+
 
 class NotThere(InputError):
     """A path that nothing is found under."""
+
+
+def is_number(part: str) -> bool:
+    """Whether a part of a path is the number of something: Python refuses to read numbers of thousands of digits."""
+    return len(part) <= _MOST_DIGITS and part.isascii() and part.isdecimal()
 
 
 class Answering(Protocol):

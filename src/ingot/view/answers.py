@@ -82,7 +82,7 @@ class Answers:
 
         if path.startswith("flow/"):
             return self.running.file(path)
-        match = re.fullmatch(r"npy/(\d+)/(\d+)", path)
+        match = re.fullmatch(r"npy/(\d{1,9})/(\d{1,9})", path)
         try:
             with self._lock:
                 array = _dense(weight_of(self.scene.leaf(int(match[1])), int(match[2]))).numpy() if match else None

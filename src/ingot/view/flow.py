@@ -83,7 +83,7 @@ def flow_of(graph: Graph) -> Flow:
 
 def is_constant_node(node: Node) -> bool:
     """Whether a node only states a constant, which is shown inside of its readers."""
-    return node.applies(*_CONSTANTS) and not node.inputs and not any(value.is_output for value in node.outputs)
+    return not node.inputs and node.applies(*_CONSTANTS) and not any(value.is_output for value in node.outputs)
 
 
 def constant_of(value: Value | None) -> Tensor | SparseTensor | None:

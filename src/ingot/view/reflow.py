@@ -17,7 +17,7 @@ HEADER = 28.0
 MARGIN = 16.0
 """Pixels between the frame of an open group and what is inside, at the sides and at the bottom."""
 
-NARROWEST, CHOSEN = 60.0, 84.0
+NARROWEST, CHOSEN = 60.0, 120.0
 """Pixels of an open group, at least, and of the words that tell which of equal parts is drawn."""
 
 

@@ -15,8 +15,9 @@ import numpy as np
 
 from ingot.errors import InputError
 from ingot.passes.precisions import PRECISIONS
-from ingot.session import Session
-from ingot.view.answering import NotThere
+from ingot.session import Cancel, Session
+from ingot.tools.bench.cores import allowed
+from ingot.view.answering import NotThere, is_number
 from ingot.view.colours import in_colour
 from ingot.view.differences import Difference, differences
 from ingot.view.flowed import flowed, one_tile
@@ -47,6 +48,7 @@ class Running:
     def __init__(self, answers: Answers) -> None:
         self._answers = answers
         self._tabs: dict[str, Runs] = {}
+        self._choosing = threading.Lock()
         self._session: Session | None = None
         self._profile: Json = None
         self._fates: Mapping[str, list[str]] | None = None
@@ -62,15 +64,15 @@ class Running:
                 if self._profile is None:
                     raise NotThere("nothing was measured yet")
                 return self._profile
-            case "explain", [leaf] if leaf.isdecimal():
+            case "explain", [leaf] if is_number(leaf):
                 return self._explain(int(leaf))
-            case "result", [tab, *numbers] if len(numbers) in (2, 3) and all(map(str.isdecimal, numbers)):
+            case "result", [tab, *numbers] if len(numbers) in (2, 3) and all(map(is_number, numbers)):
                 return self._result(self._runs(tab), *map(int, numbers))
         raise NotThere(f"nothing is found under '{path}'")
 
     def file(self, path: str) -> bytes:
         """A value of a run, `flow/TAB/RUN/VALUE`, as the content of an .npy file."""
-        match = re.fullmatch(r"flow/([^/]+)/(\d+)/(\d+)", path)
+        match = re.fullmatch(r"flow/([^/]+)/(\d{1,9})/(\d{1,9})", path)
         if match is None:
             raise NotThere(f"nothing is found under '{path}'")
         content = io.BytesIO()
@@ -90,7 +92,7 @@ class Running:
             case "cancel", [work]:
                 runs.works.stop(work)
                 return {}
-            case "feed", [index, rate, file] if index.isdecimal() and rate.isdecimal():
+            case "feed", [index, rate, file] if is_number(index) and is_number(rate):
                 if int(index) < len(self._answers.model.inputs):
                     return {"text": runs.inputs.upload(int(index), file, body, int(rate) or None)}
             case "labels", []:
@@ -123,14 +125,15 @@ class Running:
     def _runs(self, tab: str) -> Runs:
         if not _TAB.fullmatch(tab):
             raise NotThere("a tab has a short name of letters and digits")
-        runs = self._tabs.pop(tab, None)
-        if runs is None:
-            runs = Runs(self._answers.model, self._session)
-            runs.labels = labels_of(self._answers.model.metadata)
-            for old in list(self._tabs)[: max(0, len(self._tabs) + 1 - _MOST_TABS)]:
-                self._tabs.pop(old).cancel()
-        self._tabs[tab] = runs
-        return runs
+        with self._choosing:  # a tab asks for several values at once
+            runs = self._tabs.pop(tab, None)
+            if runs is None:
+                runs = Runs(self._answers.model, self._session)
+                runs.labels = labels_of(self._answers.model.metadata)
+                for old in list(self._tabs)[: max(0, len(self._tabs) + 1 - _MOST_TABS)]:
+                    self._tabs.pop(old).cancel()
+            self._tabs[tab] = runs
+            return runs
 
     def _state(self, runs: Runs) -> Json:
         """What a page that was loaded again has to know."""
@@ -143,6 +146,7 @@ class Running:
             "labels": len(runs.labels),
             "tokeniser": runs.inputs.tokeniser.kind if runs.inputs.tokeniser else "",
             "run": None if last is None else self._outcome(last),
+            "differences": runs.differences,
         }
 
     def _speak(self, runs: Runs, options: Mapping[str, Json]) -> Json:
@@ -153,9 +157,10 @@ class Running:
         outcome = runs.run(_number(options, "seed"), _shapes(options), self._changes(options), keep=base)
         self._session = self._session or runs.opened()
         shown = self._outcome(outcome)
+        runs.differences = None
         if base is not None:
-            shown["differences"] = self._differences(runs.outcome(base), outcome.arrays, "the run before")
-        return shown
+            runs.differences = self._differences(runs.outcome(base), outcome.arrays, "the run before")
+        return {**shown, "differences": runs.differences}
 
     def _compare(self, runs: Runs, options: Mapping[str, Json]) -> Json:
         """Compare a run with another one, with compiled kernels, or with these in a precision."""
@@ -164,15 +169,20 @@ class Running:
         outcome = runs.outcome(_number(options, "run"))
         other = options.get("with")
         if isinstance(other, int):
-            return self._differences(outcome, runs.outcome(other).arrays, f"run {other}")
+            runs.differences = self._differences(outcome, runs.outcome(other).arrays, f"run {other}")
+            return runs.differences
         precision = other if other in PRECISIONS else None
         if other != "cpu" and precision is None:
             raise NotThere("a run is compared with another one, with 'cpu', or with a precision")
-        arrays = runs.works.do(
-            "compare",
-            lambda cancel: values_compiled(self._answers.model, outcome.arrays, outcome.feeds, precision, cancel),
-        )
-        return self._differences(outcome, arrays, f"compiled, {precision}" if precision else "compiled")
+
+        def compared(cancel: Cancel) -> Json:
+            arrays = values_compiled(self._answers.model, outcome.arrays, outcome.feeds, precision, cancel)
+            found = self._differences(outcome, arrays, f"compiled, {precision}" if precision else "compiled")
+            cancel.check()
+            runs.differences = found  # before the work has ended, for a page that asks when it is loaded again
+            return found
+
+        return runs.works.do("compare", compared)
 
     def _measure(self, runs: Runs, options: Mapping[str, Json]) -> Json:
         from ingot.view.profiles import profile, profile_json  # imports the compiler
@@ -180,15 +190,19 @@ class Running:
         feeds, _ = runs.inputs.feeds(_number(options, "seed"), _shapes(options), {})
         precision = options.get("precision") or None
         threads = _optional_number(options, "threads")
+        if threads is not None and not 1 <= threads <= len(allowed()):
+            raise InputError(f"this program may use {len(allowed())} processors; {threads} threads are asked for")
         seconds = min(30.0, max(0.0, _amount(options, "seconds", 1.0)))
-        measured = runs.works.do(
-            "profile",
-            lambda cancel: profile(
-                self._answers.model, feeds, threads=threads, precision=precision, seconds=seconds, cancel=cancel
-            ),
-        )
-        self._profile = self._answers.numbered(lambda leaves: profile_json(measured, self._answers.scene, leaves))
-        return self._profile
+        model, scene = self._answers.model, self._answers.scene
+
+        def measured(cancel: Cancel) -> Json:
+            times = profile(model, feeds, threads=threads, precision=precision, seconds=seconds, cancel=cancel)
+            found = self._answers.numbered(lambda leaves: profile_json(times, scene, leaves))
+            cancel.check()
+            self._profile = found
+            return found
+
+        return runs.works.do("profile", measured)
 
     def _outcome(self, outcome: Outcome) -> Json:
         def shown(leaves: Mapping[Node | Value, int]) -> Json:
@@ -282,7 +296,7 @@ class Running:
         if not isinstance(wanted, dict) or not all(isinstance(each, dict) for each in wanted.values()):
             raise NotThere("changes of inputs are an object of objects")
         for index, each in wanted.items():
-            if not str(index).isdecimal() or int(index) >= len(self._answers.model.inputs):
+            if not is_number(str(index)) or int(index) >= len(self._answers.model.inputs):
                 raise NotThere(f"there is no input {index}")
             if each.get("kind") not in _CHANGES:
                 raise NotThere(f"an input is changed by {', '.join(_CHANGES)}")

@@ -77,6 +77,8 @@ class Runs:
         self.works = Works()
         self.labels: list[str] = []
         self.outcomes: dict[int, Outcome] = {}
+        self.differences: Any = None
+        """What the last run was compared with, and how far they lie apart, as the page shows it."""
         self._cancel: Cancel | None = None
         self._running = threading.Lock()
         self._count = 0

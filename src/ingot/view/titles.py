@@ -13,6 +13,8 @@ _CONVOLUTIONS = ("Conv", "ConvInteger", "QLinearConv", "ConvTranspose", "FusedCo
 _ATTENTION = ("Attention", "MultiHeadAttention", "GroupQueryAttention", "QAttention", "LinearAttention")
 _RECURRENT = ("LSTM", "GRU", "RNN", "DynamicQuantizeLSTM")
 _TREES = ("TreeEnsemble", "TreeEnsembleClassifier", "TreeEnsembleRegressor")
+_ENCODERS = ("LabelEncoder", "OneHotEncoder", "CategoryMapper")
+_IMPUTERS = ("Imputer",)
 _LOGIC = frozenset(
     ("And", "Or", "Not", "Xor", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Where", "Trilu")
 )
@@ -48,6 +50,10 @@ def title_of(operators: Counter[str], scopes: Sequence[str] = ()) -> str:
         )
     if products:
         return "dense layers" if products > 1 else "dense layer"
+    if _count(operators, _ENCODERS):
+        return "categories"
+    if _count(operators, _IMPUTERS) or (operators["IsNaN"] and operators["Where"]):
+        return "imputation"
     if set(operators) <= _SHAPES and operators["Shape"] + operators["Range"]:
         return "mask" if _LOGIC & set(operators) else "sizes"
     names = [name.removesuffix(" of two branches") for name, _ in operators.most_common(_MOST_NAMES)]

@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from ingot.codegen.llvm.templates import PendingTemplate, Template
 from ingot.loops.ir import Kernel, kernels_in
 from ingot.providers.cuda import Cuda
 from ingot.providers.cuda.code import EmittedKernel, emit_kernels
+from ingot.providers.cuda.copies import COPY
 from ingot.providers.cuda.driver import Driver
 from ingot.schedule.schedule import Scheduled
 from ingot.schedule.target import Target
@@ -35,7 +37,10 @@ from ingot.schedule.target import Target
 HAS_COMPILER = shutil.which("cc") is not None
 
 _REGISTERS = [f"{name}.{axis}" for name in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz"]
-_INVALID_HANDLE = 400
+_INVALID_VALUE, _INVALID_HANDLE = 1, 400
+_MAP_BYTES = 128
+_MOST_SHARED = 232_448
+_KERNEL = r'define ptx_kernel void @"(\w+)"\((.*)\) \{'
 _NAMES = {
     2: b"CUDA_ERROR_OUT_OF_MEMORY",
     100: b"CUDA_ERROR_NO_DEVICE",
@@ -47,17 +52,19 @@ _ATTRIBUTES = {13: 1_980_000, 16: 4, 36: 3_201_000, 37: 6144, 75: 9, 76: 0, 97: 
 
 
 class Emulated(Cuda):
-    """The provider on an emulated GPU."""
+    """The provider on an emulated GPU, whose plans are not kept."""
+
+    fingerprint: str | None = None
 
     def __init__(self, library: Library | None = None, most_bytes: int | None = None, number: int = 0) -> None:
         self.library = library or Library()
         super().__init__(number, most_bytes, Driver(self.library))
 
     def emit(self, scheduled: Scheduled, _: bool, /) -> Mapping[Kernel, EmittedKernel]:
-        return emit_kernels(kernels_in(scheduled.steps), self.target, self.memory, _as_text)
+        return emit_kernels(kernels_in(scheduled.steps), self.target, self.memory, as_text)
 
 
-def _as_text(_digest: str, _target: Target, emit: Callable[[], Emitted], /) -> PendingTemplate:
+def as_text(_digest: str, _target: Target, emit: Callable[[], Emitted], /) -> PendingTemplate:
     """A function as LLVM IR, which the emulated driver loads."""
     pending, emitted = PendingTemplate(), emit()
     pending.settle(Template(Code({}, None, LinkedCode(emitted.text.encode(), {})), emitted.sizes))
@@ -88,6 +95,8 @@ class Library:
     def _called(self, name: str, own: Callable[..., int], *arguments: Any) -> int:
         self.calls.append(name)
         code = self.failures.get(name, 0)
+        if code and name == "cuStreamEndCapture":
+            self._capturing = None
         return code or own(self, *arguments) or 0
 
     def _handle(self, out: Any, thing: Any, kind: str | None = None) -> None:
@@ -151,7 +160,24 @@ class Library:
     def do_cuMemcpyDtoHAsync_v2(self, to: int, source: int, size: int, _stream: int) -> None:
         ctypes.memmove(to, source, size)
 
+    def do_cuMemcpyAsync(self, to: int, source: int, size: int, _stream: int) -> None:
+        self._begin(partial(_copy, [to, source, size]))
+
+    def do_cuTensorMapEncodeTiled(
+        self, out: Any, _type: int, rank: int, address: int, sizes: Any, strides: Any, box: Any, *rest: Any
+    ) -> int:
+        apart = list(strides)[: rank - 1]
+        if any(number % 16 for number in (address, *apart)) or max(box) > 256 or not all(sizes) or rest[2] != 3:
+            return _INVALID_VALUE
+        fields = [address, rank, *_padded(sizes, 5), *_padded(apart, 4)]
+        out._obj[: len(fields)] = fields
+        (ctypes.c_int * 5).from_buffer(out._obj, 8 * len(fields))[:rank] = list(box)
+        return 0
+
     def do_cuModuleLoadDataEx(self, out: Any, image: bytes, *_: Any) -> None:
+        if image.startswith(COPY):
+            self._handle(out, None)
+            return
         self._handle(out, loaded(image.rstrip(b"\0").decode()))
 
     def do_cuModuleGetFunction(self, out: Any, module: int, name: bytes) -> None:
@@ -162,13 +188,21 @@ class Library:
         grid, block, stream, arguments = rest[:3], rest[3:6], rest[7], rest[8]
         if self._is_elsewhere(stream):
             return _INVALID_HANDLE
-        held = [ctypes.c_uint64.from_address(address).value for address in arguments]
-        launch = partial(_launch, module, name, grid, block, held)
+        if module is None:
+            places = (ctypes.c_uint64 * (3 * grid[1])).from_address(arguments[0])
+            return self._begin(partial(_copy, list(places)))
+        if rest[6] > _MOST_SHARED:
+            return _INVALID_VALUE
+        kernel = module.kernels[name]
+        held = [ctypes.string_at(address, size) for address, size in zip(arguments, kernel.sizes, strict=True)]
         self.launched.append(name)
+        return self._begin(partial(_launch, module, name, grid, block, held))
+
+    def _begin(self, work: Callable[[], int]) -> int:
         if self._capturing is not None:
-            self._capturing.append(launch)
+            self._capturing.append(work)
             return 0
-        return launch()
+        return work()
 
     def do_cuStreamBeginCapture_v2(self, _stream: int, _mode: int) -> None:
         self._capturing = []
@@ -186,21 +220,54 @@ class Library:
     def do_cuGraphExecDestroy(self, graph: int) -> None:
         self.live.remove(("launchable", graph))
 
+    def do_cuGraphExecUpdate_v2(self, launchable: int, graph: int, _result: Any) -> None:
+        self._handles[launchable - 1] = self._handles[graph - 1]
+
     def do_cuGraphLaunch(self, graph: int, stream: int) -> int:
         if self._is_elsewhere(stream):
             return _INVALID_HANDLE
         return max((launch() for launch in self._handles[graph - 1]), default=0)
 
 
-def _launch(module: Any, name: str, grid: tuple[int, ...], block: tuple[int, ...], held: list[int]) -> int:
-    values = (ctypes.c_uint64 * len(held))(*held)
-    start = ctypes.addressof(values)
-    addresses = (ctypes.c_void_p * len(held))(*range(start, start + 8 * len(held), 8))
-    address = module.get_function_address(f"run_{name}")
+def _copy(places: list[int]) -> int:
+    for first in range(0, len(places), 3):
+        ctypes.memmove(*places[first : first + 3])
+    return 0
+
+
+def _padded(numbers: Any, count: int) -> list[int]:
+    return [*numbers, *[0] * (count - len(numbers))]
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """Kernels for this processor: functions `run_…`, which take their arguments by address."""
+
+    engine: Any
+    kernels: Mapping[str, HostKernel]
+
+
+@dataclass(frozen=True)
+class HostKernel:
+    """The bytes of the parameters of a kernel, and the blocks of its clusters."""
+
+    sizes: tuple[int, ...]
+    cluster: int
+
+
+def _launch(module: Loaded, name: str, grid: tuple[int, ...], block: tuple[int, ...], held: list[bytes]) -> int:
+    values = [ctypes.create_string_buffer(value, len(value)) for value in held]
+    addresses = (ctypes.c_void_p * len(held))(*map(ctypes.addressof, values))
+    address = module.engine.get_function_address(f"run_{name}")
     code = machine().emulated_launch(
-        ctypes.c_void_p(address), addresses, (ctypes.c_int * 3)(*grid), (ctypes.c_int * 3)(*block)
+        ctypes.c_void_p(address),
+        addresses,
+        (ctypes.c_int * 3)(*grid),
+        (ctypes.c_int * 3)(*block),
+        module.kernels[name].cluster,
     )
-    assert code == 0, f"threads of a block of {name} took different ways through barriers"
+    assert code != 1, f"threads of a block of {name} wait for others that never come"
+    assert code == 0, f"an instruction of {name} has operands that it may not have"
     return 0
 
 
@@ -221,20 +288,20 @@ def _machine() -> Any:
     source = Path(__file__).with_name("machine.c")
     subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", path, source], check=True)
     library = ctypes.CDLL(str(path))
-    for name in ("register", "barrier", "exchange", "multiply"):
+    for name in ("register", "barrier", "exchange", "multiply", "ptx", "copy", "commit", "wait"):
         address = ctypes.cast(getattr(library, f"emulated_{name}"), ctypes.c_void_p).value
         llvm.add_symbol(f"emulated_{name}", address)
     return library
 
 
-def loaded(text: str) -> Any:
-    """A module of kernels for this processor, with a function `run_…` for each, that takes its arguments by address."""
+def loaded(text: str) -> Loaded:
+    """A module of kernels for this processor."""
     with _LOADING:
         return _loaded(text)
 
 
 @cache
-def _loaded(text: str) -> Any:
+def _loaded(text: str) -> Loaded:
     machine()
     triple, cpu, features, _ = facts()
     module = llvm.parse_assembly(for_host(text))
@@ -246,43 +313,130 @@ def _loaded(text: str) -> Any:
     module.verify()
     engine = llvm.create_mcjit_compiler(module, target)
     engine.finalize_object()
-    return engine
+    cluster = re.search(r'"cluster_dim_x", i32 (\d+)', text)
+    kernels = {
+        name: HostKernel(tuple(_MAP_BYTES if "byval" in own else 8 for own in parameters.split(", ")), blocks)
+        for name, parameters in re.findall(_KERNEL, text)
+        for blocks in [1 if cluster is None else int(cluster[1])]
+    }
+    return Loaded(engine, kernels)
 
 
 def for_host(text: str) -> str:
     """The LLVM IR of kernels for a GPU as functions of the host."""
     text = re.sub(r'target triple = ".*"\n', "", text)
-    text = re.sub(r"^(declare .*llvm\.nvvm\..*|!nvvm.*|!10\d\d .*)\n", "", text, flags=re.MULTILINE)
-    text = re.sub(r'addrspacecast \(ptr addrspace\(3\) (@"\w+") to ptr\)', r"\1", text).replace(" addrspace(3)", "")
+    text = re.sub(r'^(declare .*llvm\.nvvm\..*|!nvvm.*|!10\d\d .*|@"dynamic" = .*)\n', "", text, flags=re.MULTILINE)
+    text = text.replace('ptrtoint (ptr addrspace(3) @"dynamic" to i32)', "0")
+    text = re.sub(r'addrspacecast \(ptr addrspace\(3\) (@"\w+") to ptr\)', r"\1", text)
+    text = re.sub(r" addrspace\([13]\)", "", text).replace("= addrspacecast ptr ", "= bitcast ptr ")
     for number, register in enumerate(_REGISTERS):
         call = f'@"llvm.nvvm.read.ptx.sreg.{register}"()'
         text = text.replace(call, f"@emulated_register(ptr %own, i32 {number})")
     text = text.replace('@"llvm.nvvm.barrier0"()', "@emulated_barrier(ptr %own)")
     text = text.replace('@"llvm.nvvm.shfl.sync.bfly.i32"(', "@emulated_exchange(ptr %own, ")
+    for name, size in (("cg.shared.global.16", 16), ("ca.shared.global.4", 4)):
+        text = text.replace(f'@"llvm.nvvm.cp.async.{name}.s"(', f"@emulated_copy(ptr %own, i32 {size}, ")
+    text = text.replace('@"llvm.nvvm.cp.async.commit.group"()', "@emulated_commit(ptr %own)")
+    text = text.replace('@"llvm.nvvm.cp.async.wait.group"(', "@emulated_wait(ptr %own, ")
     for name, kind in (("f32.f32", "f16"), ("bf16", "bf16")):
         text = text.replace(f'@"llvm.nvvm.mma.m16n8k16.row.col.{name}"(', f"@emulated_{kind}(ptr %own, ")
+    text, inline = _without_ptx(text)
     wrappers = []
-    for name, parameters in re.findall(r'define ptx_kernel void @"(\w+)"\((.*)\) \{', text):
-        kinds = [parameter.split()[0] for parameter in parameters.split(", ")]
-        lines = [f'define void @"run_{name}"(ptr %arguments, ptr %own) {{']
-        for number, kind in enumerate(kinds):
+    for name, parameters in re.findall(_KERNEL, text):
+        lines, passed = [f'define void @"run_{name}"(ptr %arguments, ptr %own) {{'], []
+        for number, parameter in enumerate(parameters.split(", ")):
             lines += [
                 f"  %p{number} = getelementptr ptr, ptr %arguments, i64 {number}",
                 f"  %q{number} = load ptr, ptr %p{number}",
-                f"  %a{number} = load {kind}, ptr %q{number}",
             ]
-        passed = ", ".join(f"{kind} %a{number}" for number, kind in enumerate(kinds))
-        wrappers.append("\n".join([*lines, f'  call void @"{name}"({passed}, ptr %own)', "  ret void", "}", ""]))
-    text = re.sub(r'define ptx_kernel void (@"\w+")\((.*)\) \{', r"define void \1(\2, ptr %own) {", text)
+            if "byval" in parameter:
+                passed.append(f"ptr %q{number}")
+                continue
+            kind = parameter.split()[0]
+            lines.append(f"  %a{number} = load {kind}, ptr %q{number}")
+            passed.append(f"{kind} %a{number}")
+        wrappers.append(
+            "\n".join([*lines, f'  call void @"{name}"({", ".join(passed)}, ptr %own)', "  ret void", "}", ""])
+        )
+    text = re.sub(_KERNEL, r'define void @"\1"(\2, ptr %own) {', text).replace(" byval([128 x i8])", "")
     declared = [
         "declare i32 @emulated_register(ptr, i32)",
         "declare void @emulated_barrier(ptr)",
         "declare i32 @emulated_exchange(ptr, i32, i32, i32, i32)",
         "declare void @emulated_multiply(ptr, ptr, ptr, i32)",
+        "declare void @emulated_ptx(ptr, i32, ptr, ptr, ptr)",
+        "declare void @emulated_copy(ptr, i32, ptr, ptr, i32)",
+        "declare void @emulated_commit(ptr)",
+        "declare void @emulated_wait(ptr, i32)",
         _multiply("f16", "<2 x half>", 0),
         _multiply("bf16", "i32", 1),
     ]
-    return "\n".join([*declared, text, *wrappers])
+    return "\n".join([*declared, *inline, text, *wrappers])
+
+
+_OPERATIONS = (
+    r"fence\.|prefetch\.|setmaxnreg|wgmma\.fence|wgmma\.commit|barrier\.cluster\.arrive",
+    r"mbarrier\.init\S* \[\$0\], (\d+)",
+    r"mbarrier\.arrive\.expect_tx",
+    r"mbarrier\.arrive\.shared",
+    r".*mbarrier\.try_wait",
+    r"cp\.async\.bulk\.tensor\.(\d)d\.shared",
+    r".*wgmma\.mma_async\S*\.m64n(\d+)k16\.f32\.(f16|bf16)\..*, (\d), (\d); }",
+    r"wgmma\.wait_group\S* (\d)",
+    r"mov\.u32 \$0, %cluster_ctarank",
+    r"barrier\.cluster\.wait",
+    r"st\.shared\.v2\.f32",
+    r".*ld\.shared::cluster\.v4\.f32",
+    r"ldmatrix\.sync\.aligned\.m8n8\.x4()\.shared\.b16",
+    r"ldmatrix\.sync\.aligned\.m8n8\.x4(\.trans)\.shared\.b16",
+)
+"""PTX in line, and the numbers in it: what `emulated_ptx` does for each is in `machine.c`, by its place."""
+
+
+def _without_ptx(text: str) -> tuple[str, list[str]]:
+    """The text of a module with calls in the place of PTX, and the functions that are called."""
+    functions: dict[tuple[str, str, tuple[str, ...]], str] = {}
+
+    def called(found: re.Match[str]) -> str:
+        returned, assembly, passed = found.groups()
+        kinds = tuple(argument.split(" ", 1)[0] for argument in passed.split(", ") if argument)
+        name = functions.setdefault((returned, assembly, kinds), f"@inline{len(functions)}")
+        return f"call {returned} {name}(ptr %own{', ' if passed else ''}{passed})"
+
+    pattern = r'call (\S+|{[^}]*}) asm sideeffect "([^"]*)", "[^"]*"\((.*)\) convergent nounwind'
+    text = re.sub(pattern, called, text)
+    return text, [_inline(name, *key) for key, name in functions.items()]
+
+
+def _inline(name: str, returned: str, assembly: str, kinds: tuple[str, ...]) -> str:
+    """A function that does what PTX does: operands and results are in memory, eight and four bytes for each."""
+    operation, found = next(
+        (number, match) for number, known in enumerate(_OPERATIONS) if (match := re.match(known, assembly))
+    )
+    numbers = [int(part) if part.isdigit() else int(part in ("bf16", ".trans")) for part in found.groups()]
+    results = [kind.strip() for kind in returned.strip("{}").split(",")] if returned != "void" else []
+    numbers = _padded([*numbers, len(results)], 4)
+    parameters = ", ".join(f"{kind} %a{number}" for number, kind in enumerate(kinds))
+    lines = [f"define internal {returned} {name}(ptr %own{', ' if parameters else ''}{parameters}) {{"]
+    lines.append(f"  %in = alloca [{max(1, len(kinds))} x i64]")
+    lines.append(f"  %out = alloca [{max(1, len(results))} x float]")
+    lines.append(f"  %numbers = alloca [{len(numbers)} x i32]")
+    for number, value in enumerate(numbers):
+        lines.append(f"  %n{number} = getelementptr i32, ptr %numbers, i64 {number}")
+        lines.append(f"  store i32 {value}, ptr %n{number}")
+    for number, kind in enumerate(kinds):
+        lines.append(f"  %i{number} = getelementptr i64, ptr %in, i64 {number}")
+        lines.append(f"  store {kind} %a{number}, ptr %i{number}")
+    lines.append(f"  call void @emulated_ptx(ptr %own, i32 {operation}, ptr %numbers, ptr %in, ptr %out)")
+    before = "undef"
+    for number, kind in enumerate(results):
+        lines.append(f"  %o{number} = getelementptr float, ptr %out, i64 {number}")
+        lines.append(f"  %r{number} = load {kind}, ptr %o{number}")
+        if len(results) > 1:
+            lines.append(f"  %s{number} = insertvalue {returned} {before}, {kind} %r{number}, {number}")
+            before = f"%s{number}"
+    lines.append("  ret void" if not results else f"  ret {returned} {'%r0' if len(results) == 1 else before}")
+    return "\n".join([*lines, "}", ""])
 
 
 def _multiply(name: str, word: str, is_bfloat: int) -> str:

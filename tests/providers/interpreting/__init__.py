@@ -39,6 +39,7 @@ class Interpreting:
     fingerprint = None
     threads = 1
     lacks = ()
+    narrows_values = False
 
     def __init__(self) -> None:
         self.ran: list[str] = []

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
 
 import numpy as np
 
 from ingot.dtypes import Array
+from ingot.runtime.provider import Replay
 
 _FIRST = 1 << 62
 """The first address: the host that reads or writes there is ended by the system."""
@@ -52,11 +53,32 @@ class OwnMemory:
         array.reshape(-1).view(np.uint8)[:] = np.frombuffer(self.bytes_at(address, array.nbytes), np.uint8)
         self.downloaded.append(array.nbytes)
 
+    def copy(self, copies: Sequence[tuple[int, int, int]]) -> None:
+        for to, source, size in copies:
+            self.bytes_at(to, size)[:] = bytes(self.bytes_at(source, size))
+
+    def result_array(self, shape: tuple[int, ...], dtype: Any) -> Array:
+        return np.empty(shape, dtype)
+
+    def adopted(self, value: Any) -> None:
+        """No other library has memory of this machine."""
+
+    dlpack_device = (99, 0)
+
+    def settle(self) -> None:
+        """Nobody else uses this machine."""
+
     def finish(self) -> None:
         """Every kernel is done when it returns."""
 
-    def capture(self, begin: Callable[[], None]) -> None:
+    def capture(self, begin: Callable[[], None], before: Replay | None = None) -> None:
         """There is nothing that begins several kernels at once."""
+
+    def stored(self, address: int) -> None:
+        """Kernels are functions of this process."""
+
+    def restored(self, stored: bytes) -> NoReturn:
+        raise AssertionError(f"{len(stored)} bytes were stored by nobody")
 
     def bytes_at(self, address: int, size: int) -> memoryview:
         """The bytes at an address; AssertionError if they are not all in one allocation."""

@@ -290,6 +290,12 @@ class Builder:
     def ptrtoint(self, x: Value, kind: Type) -> Value:
         return self._converted("ptrtoint", x, kind)
 
+    def inttoptr(self, x: Value, kind: Type) -> Value:
+        return self._converted("inttoptr", x, kind)
+
+    def addrspacecast(self, x: Value, kind: Type) -> Value:
+        return self._converted("addrspacecast", x, kind)
+
     # --- memory
 
     def alloca(self, kind: Type) -> Access:
@@ -374,12 +380,14 @@ class Builder:
         line = f"shufflevector {x.type.text} {x.text}, {y.type.text} {y.text}, {mask.type.text} {mask.text}"
         return self._new(kind, line)
 
-    def call(self, function: Function | Callee, arguments: Sequence[Value], flags: str = "") -> Value:
-        """A call; `flags` are what is not asked of floating-point arithmetic, each followed by a space."""
+    def call(
+        self, function: Function | Callee, arguments: Sequence[Value], flags: str = "", attributes: str = ""
+    ) -> Value:
+        """A call with attributes; `flags` are what is not asked of floating-point arithmetic, each before a space."""
         kind = function.function_type.return_type
         operands = ", ".join([f"{argument.type.text} {argument.text}" for argument in arguments])
         how = f"{kind.text} ({function.function_type.args_text})" if function.function_type.var_arg else kind.text
-        line = f"call {flags}{how} {function.text}({operands})"
+        line = f"call {flags}{how} {function.text}({operands}){attributes}"
         if not isinstance(kind, VoidType):
             return self._new(kind, line)
         self.block.lines.append(line)

@@ -112,7 +112,7 @@ def plans(sized: Sized) -> Iterator[Plan]:
             waves = busy.waves(few.resident * _THREADS[-1] // threads)
             seconds = max(-(-turns // splits) * LATENCY * waves, moved / gpu.bandwidth / _SPEED)
             step = Step(few.name, (blocks, splits, 1), (threads, 1), (splits,))
-            yield Plan(first + gpu.step + 2 * START + seconds + more, (*before, step, *finish))
+            yield Plan(first + gpu.step + START + seconds + more, (*before, step, *finish))
 
 
 VARIANT = Variant("few rows by codes", refuses, functions, plans, reads_codes=True)

@@ -69,7 +69,7 @@ def functions(product: Contraction, _: Target) -> dict[str, Function]:
 
 def plans(sized: Sized) -> Iterator[Plan]:
     for side, speed in _SIDES.items():
-        tile = BlockTile(side, _DEPTH, (_THREADS, 1), _RESIDENT, sized.gpu.halves * speed)
+        tile = BlockTile(side, side, _DEPTH, (_THREADS, 1), _RESIDENT, sized.gpu.halves * speed)
         yield from tiled_plans(sized, f"halves{side}", tile)
 
 

@@ -66,7 +66,9 @@ def functions(product: Contraction, _: Target) -> dict[str, Function]:
 def plans(sized: Sized) -> Iterator[Plan]:
     for name, tile in TILES.items():
         rate = sized.gpu.singles * tile.speed
-        yield from tiled_plans(sized, name, BlockTile(tile.block, tile.depth, (SIDE, SIDE), _RESIDENT, rate))
+        yield from tiled_plans(
+            sized, name, BlockTile(tile.block, tile.block, tile.depth, (SIDE, SIDE), _RESIDENT, rate)
+        )
 
 
 VARIANT = Variant("single elements", refuses, functions, plans)

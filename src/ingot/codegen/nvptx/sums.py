@@ -100,15 +100,18 @@ class Sums(ThreadLoops):
 
 
 class Block(Sums):
-    """The sums of one block: `side` rows and columns, and a part of the summed axis in steps of `depth`."""
+    """The sums of one block: `side` rows and `across` columns, and a part of the summed axis in steps of `depth`."""
 
-    def __init__(self, b: Builder, frame: Frame, product: Contraction, side: int, depth: int) -> None:
+    def __init__(
+        self, b: Builder, frame: Frame, product: Contraction, side: int, depth: int, across: int | None = None
+    ) -> None:
+        """There are as many columns as rows, unless it is said how many."""
         super().__init__(b, frame, product)
         self.thread = self.thread_of_block()
         row_tiles = up(b, self.rows, I64(side))
         block = register(b, "ctaid.x")
         self.top = b.mul(b.srem(block, row_tiles), I64(side))
-        self.left = b.mul(b.sdiv(block, row_tiles), I64(side))
+        self.left = b.mul(b.sdiv(block, row_tiles), I64(side if across is None else across))
         self.split = register(b, "ctaid.y")
         chunk = b.mul(up(b, up(b, self.depth, I64(depth)), SPLITS), I64(depth))
         self.begin = b.mul(self.split, chunk)
@@ -154,17 +157,18 @@ class Block(Sums):
                         total = b.load(lane, self.sum_kind)
                         with b.if_else(is_split) as (divided, alone):
                             with divided:
-                                self._store_partial(total, place, row, at)
+                                b.store(total, self.partial_address(place, row, at))
                             with alone:
                                 self.variables[self.n] = at
                                 self.end(total)
 
-    def _store_partial(self, total: ir.Value, place: ir.Value, row: ir.Value, column: ir.Value) -> None:
+    def partial_address(self, place: ir.Value, row: ir.Value, column: ir.Value) -> ir.Value:
+        """Where a partial sum of this block is stored."""
         b = self.b
         at = b.add(b.mul(self.split, self.batch), place)
         for count, value in ((self.rows, row), (self.columns, column)):
             at = b.add(b.mul(at, count), value)
-        b.store(total, b.gep(self.frame.buffers[self.product.scratch[0]], [at], source_etype=self.sum_kind))
+        return b.gep(self.frame.buffers[self.product.scratch[0]], [at], source_etype=self.sum_kind)
 
 
 def packed_load(product: Contraction) -> Load:

@@ -23,21 +23,25 @@ _ALONE = 0.7
 
 @dataclass(frozen=True, slots=True)
 class BlockTile:
-    """What a block does: `side` by `side` sums, in steps of `depth` products; `resident` blocks are at once on a
-    multiprocessor, which does `rate` operations a second then.
+    """What a block does: `rows` by `columns` sums, in steps of `depth` products.
+
+    `resident` blocks are at once on a multiprocessor, which does `rate` operations a second then; `shared` is the
+    dynamic shared memory of each.
     """
 
-    side: int
+    rows: int
+    columns: int
     depth: int
     block: tuple[int, int]
     resident: int
     rate: float
+    shared: int = 0
 
 
 def tiled_plans(sized: Sized, name: str, tile: BlockTile) -> Iterator[Plan]:
     """A plan for each number of blocks that divide the summed axis: one, and as many as fill the multiprocessors."""
     gpu, places = sized.gpu, min(sized.batch, _MOST_PLACES)
-    tiles = -(-sized.rows // tile.side) * -(-sized.columns // tile.side)
+    tiles = -(-sized.rows // tile.rows) * -(-sized.columns // tile.columns)
     steps = -(-sized.depth // tile.depth)
     filling = (gpu.multiprocessors * waves // (tiles * places) for waves in range(1, tile.resident + 1))
     most = min(steps // _SHORTEST_SPLIT, most_splits(sized), _MOST_PLACES)
@@ -45,8 +49,9 @@ def tiled_plans(sized: Sized, name: str, tile: BlockTile) -> Iterator[Plan]:
         blocks = tiles * sized.batch * splits
         at_once = min(tile.resident, -(-blocks // gpu.multiprocessors))
         rate = tile.rate / at_once * (_ALONE if at_once == 1 else 1)
-        work = 2 * tile.side**2 * tile.depth * -(-steps // splits)
+        work = 2 * tile.rows * tile.columns * tile.depth * -(-steps // splits)
         waves = -(-blocks // (gpu.multiprocessors * at_once))
         finish, more = finish_steps(sized, splits)
         seconds = gpu.step + waves * (_FILL + work / rate) + more
-        yield Plan(seconds, (Step(name, (tiles, splits, places), tile.block, (splits,)), *finish))
+        step = Step(name, (tiles, splits, places), tile.block, (splits,), (), tile.shared)
+        yield Plan(seconds, (step, *finish))

@@ -12,9 +12,11 @@ from dataclasses import field
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.emitter import Frame
 from ingot.codegen.nvptx.gpu import Gpu
+from ingot.codegen.nvptx.step import Plan as Plan
+from ingot.codegen.nvptx.step import Step as Step
+from ingot.codegen.nvptx.step import TensorMap as TensorMap
 from ingot.dataclass import dataclass
 from ingot.dims import Dim
-from ingot.dtypes import DType
 from ingot.loops.ir import Buffer, Contraction, extent
 from ingot.schedule.target import Target
 
@@ -34,42 +36,6 @@ class Function:
     maps: tuple[str, ...] = ()
     exact: bool = False
     cluster: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class TensorMap:
-    """How the copy engine (TMA) walks a buffer, by its place among those of the kernel; axes are innermost first.
-
-    `strides` are the bytes of a step along every axis but the innermost, multiples of 16, as are `offset` and the
-    buffer's address. A copy has `box` elements; lines of 128 bytes are swizzled.
-    """
-
-    buffer: int
-    dtype: DType
-    sizes: tuple[int, ...]
-    strides: tuple[int, ...]
-    box: tuple[int, ...]
-    offset: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A launch: a function, its grid and block, its `scalars` and `maps`, and the bytes of dynamic shared memory."""
-
-    function: str
-    grid: tuple[int, int, int]
-    block: tuple[int, int]
-    scalars: tuple[int, ...] = ()
-    maps: tuple[TensorMap, ...] = ()
-    shared: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """Launches one after another, and the seconds that they take, about."""
-
-    seconds: float
-    steps: tuple[Step, ...]
 
 
 @dataclass(frozen=True, slots=True)

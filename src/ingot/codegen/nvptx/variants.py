@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ingot.codegen.nvptx import few_codes, few_halves, few_rows, half_product, product
+from ingot.codegen.nvptx import (
+    few_codes,
+    few_halves,
+    few_rows,
+    gathered_product,
+    half_product,
+    piped_product,
+    product,
+    single_tiles,
+    wgmma,
+)
 from ingot.codegen.nvptx.sums import FINISH, finish_function
 from ingot.codegen.nvptx.unpacked_codes import UNPACK, unpack_function, unpack_step, unpacked
 from ingot.codegen.nvptx.variant import Function, Plan, Sized, Variant
@@ -13,7 +23,11 @@ from ingot.schedule.target import Target
 
 VARIANTS: tuple[Variant, ...] = (
     product.VARIANT,
+    single_tiles.VARIANT,
     half_product.VARIANT,
+    piped_product.VARIANT,
+    wgmma.VARIANT,
+    gathered_product.VARIANT,
     few_rows.VARIANT,
     few_halves.VARIANT,
     few_codes.VARIANT,
@@ -43,7 +57,7 @@ def functions_of(nest: Contraction, target: Target) -> dict[str, Function]:
 
 def cheapest(sized: Sized, target: Target) -> Plan:
     """The plan that takes the least time; one without launches if there is no sum."""
-    if 0 in (sized.batch, sized.rows, sized.columns):
+    if min(sized.batch, sized.rows, sized.columns) <= 0:
         return Plan(0.0, ())
     return min(_plans(sized, target), key=lambda plan: plan.seconds)
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from heapq import heappop, heappush
 from typing import Any, TypeAlias
 
 from ingot.errors import InputError, UnsupportedError
 
 Lookup: TypeAlias = Callable[[str], list[int]]
 """The tokens of a word."""
-
-_LONGEST = 20_000
-"""Characters of a word that is looked up."""
 
 
 def lookup(node: Mapping[str, Any]) -> tuple[str, Lookup]:
@@ -105,8 +103,7 @@ def _pairs(node: Mapping[str, Any]) -> Lookup:
             return [vocab[word]]
         tokens: list[int] = []
         is_unknown = False
-        parts = symbols(word) if len(word) <= _LONGEST else list(word)
-        for part in _merged(parts, ranks, vocab, prefix):
+        for part in _merged(symbols(word), ranks, vocab, prefix):
             if part in vocab:
                 tokens.append(vocab[part])
                 is_unknown = False
@@ -122,22 +119,35 @@ def _pairs(node: Mapping[str, Any]) -> Lookup:
 
 
 def _merged(parts: list[str], ranks: Mapping[tuple[str, str], int], vocab: Mapping[str, int], prefix: str) -> list[str]:
-    """Join neighbours that are in the vocabulary, pair by pair, the earliest merge first."""
+    """Join neighbours that are in the vocabulary, pair by pair, the earliest merge first.
+
+    A text that is not split into words has thousands of parts: pairs wait in a heap, by their merge and place, and one
+    whose parts have been joined with others meanwhile is left out.
+    """
+    joined: list[str | None] = [*parts]
     known = [part in vocab for part in parts]
-    while len(parts) > 1:
-        best, place = min(
-            (
-                (ranks.get((parts[i], parts[i + 1]), len(ranks)), i)
-                for i in range(len(parts) - 1)
-                if known[i] and known[i + 1]
-            ),
-            default=(len(ranks), -1),
-        )
-        if best == len(ranks):
-            break
-        parts[place : place + 2] = [parts[place] + parts[place + 1].removeprefix(prefix)]
-        known[place : place + 2] = [True]
-    return parts
+    after, before = list(range(1, len(parts) + 1)), list(range(-1, len(parts) - 1))
+    heap: list[tuple[int, int, str, str]] = []
+
+    def offer(left: int, right: int) -> None:
+        one, other = (joined[place] if 0 <= place < len(joined) and known[place] else None for place in (left, right))
+        if one is not None and other is not None and (rank := ranks.get((one, other))) is not None:
+            heappush(heap, (rank, left, one, other))
+
+    for place in range(len(parts) - 1):
+        offer(place, place + 1)
+    while heap:
+        _, place, one, other = heappop(heap)
+        right = after[place]
+        if joined[place] != one or right >= len(joined) or joined[right] != other:
+            continue
+        joined[place], joined[right], known[place] = one + other.removeprefix(prefix), None, True
+        after[place] = after[right]
+        if after[place] < len(joined):
+            before[after[place]] = place
+        offer(before[place], place)
+        offer(place, after[place])
+    return [part for part in joined if part is not None]
 
 
 def _unigram(node: Mapping[str, Any]) -> Lookup:

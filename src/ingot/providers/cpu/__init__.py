@@ -36,6 +36,7 @@ class Cpu:
     name = "cpu"
     memory = None
     lacks = ()
+    narrows_values = False
 
     def __init__(self, target: Target | None = None) -> None:
         """For a target; None means the processor that this runs on, which LLVM detects when it is needed."""

@@ -34,9 +34,9 @@ class Cuda:
 
     name = "cuda"
     is_numbered = True
-    fingerprint = None
     threads = 1
     lacks = (Descent, Order, Suppression)
+    narrows_values = True
 
     def __init__(self, number: int = 0, most_bytes: int | None = None, of: Driver | None = None) -> None:
         """For the GPU of a number, with at most so many bytes of its memory; `of` is the driver that has it.
@@ -54,6 +54,11 @@ class Cuda:
                 if self._device is None:
                     self._device = Device(self._driver or open_driver(), self._number, self._most_bytes)
         return self._device
+
+    @property
+    def fingerprint(self) -> str | None:
+        """That of GPUs for which the same functions are chosen."""
+        return f"{self.target!r}\n{self.memory.gpu!r}"
 
     @property
     def target(self) -> Target:

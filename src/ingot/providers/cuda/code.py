@@ -6,6 +6,7 @@ others when a run needs them first.
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field
@@ -15,15 +16,16 @@ from typing import Protocol
 
 import numpy as np
 
+from ingot.codegen.elf import LinkedCode
 from ingot.codegen.executable_memory import Code
 from ingot.codegen.kernel_code import KernelCode
 from ingot.codegen.llvm.kernel import Emitted
-from ingot.codegen.llvm.templates import PendingTemplate, template
+from ingot.codegen.llvm.templates import PendingTemplate, Template, template
 from ingot.codegen.nvptx.kernel import ENTRY, Launch, Shape, emit, launch_of
 from ingot.codegen.nvptx.variant import Plan, Sized, Step
 from ingot.codegen.nvptx.variants import cheapest
 from ingot.dataclass import dataclass
-from ingot.dims import Dim, evaluate, symbols
+from ingot.dims import Dim, evaluate, symbol, symbols
 from ingot.dims.expr import terms_of
 from ingot.dims.substitution import value_of
 from ingot.dtypes import Array, DType
@@ -34,7 +36,9 @@ from ingot.loops.parametrise import parametrise
 from ingot.prim.coded import Coded
 from ingot.prim.tensor import Constant
 from ingot.providers.cuda.device import Device
-from ingot.providers.cuda.launch import Launcher, grid_of
+from ingot.providers.cuda.launch import grid_of
+from ingot.providers.cuda.launcher import Launcher, Launches, SizesOf, sizes_for
+from ingot.providers.cuda.stored import StoredKernel
 from ingot.runtime.processors import processors
 from ingot.runtime.rows import buffers_in
 from ingot.schedule.code_tiles import tiled_codes
@@ -114,18 +118,22 @@ def emit_kernels(
 
 def link_kernels(emitted: Mapping[Kernel, EmittedKernel], device: Device) -> dict[Kernel, KernelCode]:
     """The code of kernels, once compiled and loaded: the driver compiles several at a time."""
+    templates = {entry.digest: entry for entry in emitted.values()}
     with ThreadPoolExecutor(processors()) as pool:
-        codes = pool.map(lambda kernel: _linked(kernel, device), emitted.values())
-        return dict(zip(emitted, codes, strict=True))
+        launchers = dict(zip(templates, pool.map(partial(_launcher, device=device), templates.values()), strict=True))
+    codes = {}
+    for kernel, entry in emitted.items():
+        launcher, scalars = launchers[entry.digest], tuple(entry.sizes.values())
+        launcher.prepare(scalars)
+        codes[kernel] = KernelCode(Code({"kernel": launcher.address}, launcher), kernel.buffers, scalars)
+    return codes
 
 
-def _linked(emitted: EmittedKernel, device: Device) -> KernelCode:
+def _launcher(emitted: EmittedKernel, device: Device) -> Launcher:
     loaded = LoadedKernel(emitted, device)
     for name in emitted.begun:
         loaded.function(name)
-    launcher = Launcher(device, loaded, len(emitted.kernel.buffers), len(emitted.sizes))
-    scalars = tuple(emitted.sizes.values())
-    return KernelCode(Code({"kernel": launcher.address}, launcher), emitted.kernel.buffers, scalars)
+    return Launcher(device, loaded, len(emitted.kernel.buffers), len(emitted.sizes))
 
 
 class LoadedKernel:
@@ -137,14 +145,36 @@ class LoadedKernel:
     def plan(self, values: Sequence[int]) -> Plan:
         return self._emitted.plan(self._device, values)
 
-    def function(self, name: str) -> tuple[int, Callable[[Sequence[int]], list[int]]]:
+    def function(self, name: str) -> tuple[int, SizesOf]:
         compiled = self._emitted.function(name).template()
         assert compiled.code.plain is not None
-        return self._device.function(compiled.code.plain.code, name), partial(self._sizes, compiled.sizes)
+        names = tuple(self._emitted.sizes)
+        return self._device.function(compiled.code.plain.code, name), partial(sizes_for, compiled.sizes, names)
 
-    def _sizes(self, sizes: Sequence[Dim], values: Sequence[int]) -> list[int]:
-        size = _evaluated(dict(zip(self._emitted.sizes, values, strict=True)))
-        return [size(dim) for dim in sizes]
+    def stored(self, launches: Launches) -> StoredKernel:
+        own = self._emitted
+        functions = {}
+        for name in own.begun:
+            compiled = own.function(name).template()
+            assert compiled.code.plain is not None
+            functions[name] = compiled.code.plain.code, compiled.sizes
+        template = pickle.dumps((own.own, own.launch, own.target, own.digest))
+        return StoredKernel(len(own.own.buffers), tuple(own.sizes), functions, launches, template)
+
+
+def loaded_from(stored: StoredKernel, device: Device, compiled: Compile = template) -> LoadedKernel:
+    """A kernel from a plan file, whose functions are compiled where a run needs others than it had."""
+    own, launch, target, key = pickle.loads(stored.template)
+    functions = {name: settled(image, sizes) for name, (image, sizes) in stored.functions.items()}
+    sizes = {name: symbol(name) for name in stored.names}
+    return LoadedKernel(EmittedKernel(own, own, sizes, launch, target, key, compiled, functions), device)
+
+
+def settled(image: bytes, sizes: tuple[Dim, ...]) -> PendingTemplate:
+    """A function that is compiled already."""
+    pending = PendingTemplate()
+    pending.settle(Template(Code({}, None, LinkedCode(image, {})), sizes))
+    return pending
 
 
 def _evaluated(values: Mapping[str, int]) -> Callable[[Dim], int]:

@@ -6,17 +6,27 @@ import ctypes
 import hashlib
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from ctypes import c_float, c_size_t, c_uint32, c_uint64, c_void_p
 from functools import cached_property
 from statistics import median
 from typing import Any
-from weakref import finalize
+from weakref import WeakValueDictionary, finalize
 
+from ingot.codegen.executable_memory import Code
 from ingot.codegen.nvptx.gpu import Gpu
-from ingot.codegen.nvptx.variant import TensorMap
+from ingot.codegen.nvptx.step import TensorMap
 from ingot.dtypes import Array, DType
 from ingot.errors import ProviderError
+from ingot.providers.cuda.copies import COPY, copy, upload
 from ingot.providers.cuda.driver import Driver, DriverError
+from ingot.providers.cuda.foreign import DLPACK_CUDA, adopted
+from ingot.providers.cuda.launcher import Launcher
+from ingot.providers.cuda.pinned import PinnedResults
+from ingot.providers.cuda.stored import restored
+from ingot.runtime.address import address_of
+from ingot.runtime.device_array import DeviceArray
+from ingot.runtime.processors import processors
 
 _NON_BLOCKING = 1
 _PORTABLE_AND_MAPPED = 3
@@ -32,6 +42,9 @@ _SWIZZLE_128, _PROMOTE_128 = 3, 2
 the types of elements, how lines are swizzled, and how much is read into L2 at once."""
 
 _MAP_BYTES, _MAP_ALIGN = 128, 64
+
+_MOST_LOADERS = 8
+"""Threads that load code in the background."""
 
 
 class Device:
@@ -60,9 +73,13 @@ class Device:
         self._used = 0
         self.shared: set[int] = set()
         """The addresses of memory that the host reads and writes in place, too."""
+        self.launchers: WeakValueDictionary[int, Launcher] = WeakValueDictionary()
+        """What launches kernels, by the addresses that plans have of them."""
         self._loaded: dict[str, _Module] = {}
         self._shared: dict[int, int] = {}
         """The dynamic shared memory that functions may have, where it is more than any may."""
+        self._loaders: ThreadPoolExecutor | None = None
+        self._results = PinnedResults(driver)
 
     # --- threads
 
@@ -132,17 +149,31 @@ class Device:
         if address in self.shared:
             ctypes.memmove(address, array.ctypes.data, array.nbytes)
             return
-        stream = self.stream
-        self.driver.call("cuMemcpyHtoDAsync_v2", address, array.ctypes.data, array.nbytes, stream)
-        self.driver.call("cuStreamSynchronize", stream)  # the array may be gone after this
+        upload(self, array, address)
 
     def download(self, address: int, array: Array) -> None:
-        stream = self.stream
         if address in self.shared:
             ctypes.memmove(array.ctypes.data, address, array.nbytes)
             return
-        self.driver.call("cuMemcpyDtoHAsync_v2", array.ctypes.data, address, array.nbytes, stream)
-        self.driver.call("cuStreamSynchronize", stream)
+        self.driver.call("cuMemcpyDtoHAsync_v2", address_of(array), address, array.nbytes, self.stream)
+
+    def copy(self, copies: Sequence[tuple[int, int, int]]) -> None:
+        copy(self, copies)
+
+    def result_array(self, shape: tuple[int, ...], dtype: Any) -> Array:
+        self._enter()
+        return self._results.array(shape, dtype)
+
+    @property
+    def dlpack_device(self) -> tuple[int, int]:
+        return DLPACK_CUDA, self.number
+
+    def adopted(self, value: Any) -> DeviceArray | None:
+        return adopted(value, self)
+
+    def settle(self) -> None:
+        self._enter()
+        self.driver.call("cuCtxSynchronize")
 
     def finish(self) -> None:
         failure, self._own.failure = self._own.failure, None
@@ -165,6 +196,25 @@ class Device:
             if name not in module.functions:
                 module.functions[name] = self.driver.function(module.number, name)
             return module.functions[name]
+
+    @cached_property
+    def copy_function(self) -> int:
+        """The kernel that copies."""
+        return self.function(COPY, "copy")
+
+    def preload(self, image: bytes, name: str) -> None:
+        """Begin to load a kernel of PTX, in the background; what fails there fails again where it is needed."""
+        with self._lock:
+            if self._loaders is None:
+                self._loaders = ThreadPoolExecutor(min(_MOST_LOADERS, processors()), "ingot-cuda")
+        self._loaders.submit(self.function, image, name)
+
+    def stored(self, address: int) -> bytes | None:
+        launcher = self.launchers.get(address)
+        return None if launcher is None else launcher.stored()
+
+    def restored(self, stored: bytes) -> Code:
+        return restored(stored, self)
 
     @cached_property
     def gpu(self) -> Gpu:
@@ -257,9 +307,13 @@ class Device:
         """Whether what this thread launches is captured, and does not run."""
         return self._own.is_capturing
 
-    def capture(self, begin: Callable[[], None]) -> Graph | None:
-        """What `begin` launches, as a graph, without running it; None where the driver refuses."""
+    def capture(self, begin: Callable[[], None], before: Callable[[], None] | None = None) -> Graph | None:
+        """What `begin` launches, as a graph, without running it; None where the driver refuses.
+
+        The graph `before` becomes the new one, where that has the same kernels.
+        """
         stream, graph = self.stream, c_void_p()
+        self.copy_function  # noqa: B018 - loaded now: not all drivers do while they capture
         self.driver.call("cuStreamBeginCapture_v2", stream, _RELAXED)
         self._own.is_capturing = True
         try:
@@ -273,6 +327,8 @@ class Device:
             self.fail(error)
         captured = int(graph.value or 0)
         if not self.has_failed:
+            if isinstance(before, Graph) and before.became(captured):
+                return before
             return Graph(self, captured)
         if captured:
             self.driver.release("cuGraphDestroy", captured)
@@ -323,6 +379,16 @@ class Graph:
         finally:
             driver.release("cuGraphDestroy", graph)
         finalize(self, driver.release, "cuGraphExecDestroy", self._launchable).atexit = False
+
+    def became(self, graph: int) -> bool:
+        """Whether this is now another graph of the driver, which is given back then: one of the same kernels."""
+        driver, result = self._device.driver, (c_uint64 * 8)()
+        try:
+            driver.call("cuGraphExecUpdate_v2", self._launchable, graph, result)
+        except DriverError:
+            return False
+        driver.release("cuGraphDestroy", graph)
+        return True
 
     def __call__(self) -> None:
         device = self._device

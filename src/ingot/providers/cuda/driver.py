@@ -43,6 +43,10 @@ _SIGNATURES = {
     "cuMemFreeHost": "p",
     "cuMemcpyHtoDAsync_v2": "apsp",
     "cuMemcpyDtoHAsync_v2": "pasp",
+    "cuMemcpyAsync": "aasp",
+    "cuMemHostRegister_v2": "psu",
+    "cuMemHostUnregister": "p",
+    "cuCtxSynchronize": "",
     "cuLaunchKernel": "puuuuuuuppp",
     "cuEventCreate": "pu",
     "cuEventDestroy_v2": "p",
@@ -53,6 +57,7 @@ _SIGNATURES = {
     "cuStreamEndCapture": "pp",
     "cuGraphInstantiateWithFlags": "ppa",
     "cuGraphLaunch": "pp",
+    "cuGraphExecUpdate_v2": "ppp",
     "cuGraphExecDestroy": "p",
     "cuGraphDestroy": "p",
 }

@@ -18,7 +18,7 @@ import numpy as np
 from ingot.errors import IngotError, InputError
 from ingot.format.save import save
 from ingot.ir.model import Model
-from ingot.view.answering import Json, NotThere
+from ingot.view.answering import Json, NotThere, is_number
 from ingot.view.answers import Answers
 from ingot.view.editing.apply import apply
 from ingot.view.editing.edits import Edit
@@ -61,7 +61,7 @@ class Document:
         if path == "edits":
             return self._listed()
         step, rest = self._resolved(path)
-        form = re.fullmatch(r"(leaf|value) form/(\d+)", rest)
+        form = re.fullmatch(r"(leaf|value) form/(\d{1,9})", rest)
         if form is not None or rest == "suggestions":
             return self._form(self._at(step).scene, form)
         answer = self._at(step).get(rest)
@@ -76,7 +76,7 @@ class Document:
             "save": lambda body: self._save(json.loads(body)),
         }
         name, *rest = path.split("/")
-        if name == "weight" and len(rest) == 3 and all(part.isdecimal() for part in rest):
+        if name == "weight" and len(rest) == 3 and all(map(is_number, rest)):
             version, leaf, index = map(int, rest)
             actions[path] = lambda body: self._upload(version, leaf, index, body)
         if path in actions:
@@ -111,7 +111,7 @@ class Document:
             if not path.startswith("at/"):
                 return self._done, path
             version, _, rest = path.removeprefix("at/").partition("/")
-            if not version.isdecimal() or int(version) not in self._versions:
+            if not is_number(version) or int(version) not in self._versions:
                 raise NotThere("the model was edited in another tab; load this page again")
             return self._versions.index(int(version)), rest
 

@@ -347,6 +347,7 @@ export class App {
     while (around[chain[0]] !== null && chain.length < 200) chain.unshift(around[chain[0]]);
     const instance = await this.reach(chain);
     if (instance && instance.parent) this.show(instance.parent, instance.item);
+    else if (!instance) announce("there is no such group in this model", true);
   }
 
   /**

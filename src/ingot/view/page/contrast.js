@@ -6,7 +6,7 @@ import { make } from "./elements.js";
 import { setMeasure } from "./measures.js";
 import { changedRuns, runs } from "./runs.js";
 import { isSaved } from "./transport.js";
-import { Work, stopButton } from "./work.js";
+import { Work, ended, stopButton } from "./work.js";
 
 /**
  * @typedef {import("./app.js").App} App
@@ -47,6 +47,22 @@ function showDifferences(app, found) {
   const amounts = (/** @type {Record<string, number>} */ errors) => new Map(Object.entries(errors).map(([number, error]) => [Number(number), error]));
   setMeasure(app, { title: `difference, ${found.what}`, low: "equal", high: "100 % of the largest element", kind: "error", leaves: amounts(found.nodes), levels: amounts(found.levels), text: errorText });
   openDesk(app, "differences");
+}
+
+/**
+ * Show what the last run was compared with before the page was loaded again; a comparison that is under way is waited for.
+ * @param {App} app
+ * @param {{works: string[], differences: Differences | null}} state  of this tab
+ */
+export async function resumeComparison(app, state) {
+  if (state.works.includes("compare") && !comparison) {
+    const work = (comparison = new Work(app.scene, "compare"));
+    openDesk(app, "differences");
+    const now = await ended(work);
+    comparison = null;
+    if (!work.isStopped && now.differences) showDifferences(app, now.differences);
+  } else apart = state.differences;
+  refreshDesk("differences");
 }
 
 /**

@@ -7,7 +7,7 @@ import { walk } from "./walk.js";
 /** @typedef {import("./app.js").App} App */
 
 const KEYS = [
-  ["/", "search"], ["↑ ↓", "to what computes the input, or reads the output"], ["← →", "to the neighbour"], ["Enter", "open or close the selected group"],
+  ["/", "search"], ["↑ ↓", "to what computes the input, or reads the output; down from an open group, inside"], ["← →", "to the neighbour"], ["Enter", "open or close the selected group"],
   ["[  ]", "the one before or after, of equal parts"], ["F", "fit the picture"], ["+ −", "zoom"], ["E", "open all"], ["C", "close all"], ["Esc", "select the model"],
   ["Alt ← →", "back and forward"], ["M", "edit"], ["Ctrl Z  Ctrl Y", "undo and redo an edit"], ["R", "run the model"], ["T", "time it: what each node costs"], ["D", "light or dark"], ["P", "panel"], ["?", "this list"],
 ];
@@ -157,9 +157,8 @@ function keyed(app, event) {
     p: () => document.body.classList.toggle("no-panel"),
     "?": () => help(),
   };
-  const isButton = target.tagName === "BUTTON" || target.tagName === "A" || target.tagName === "SUMMARY";
   const action = actions[event.key];
-  if (!action || (event.key === "Enter" && isButton)) return;
+  if (!action || (event.key === "Enter" && target.closest("button, a, summary, .step"))) return; // these have an Enter of their own
   event.preventDefault();
   action();
 }

@@ -12,6 +12,7 @@ import { changedRuns, runModel, runs, stopRun, tab } from "./runs.js";
  */
 
 const RATES = ["as it is", "8000", "16000", "22050", "24000", "44100", "48000"];
+const CONTROLS = "button, input, select, textarea";
 let rate = "16000";
 let typed = "";
 
@@ -21,10 +22,30 @@ let typed = "";
  */
 export function runPanel(app) {
   if (!app.isRunnable) return [];
-  const { summary } = app.scene.model, place = make("div", { class: "run" });
-  fillForm = () => place.replaceChildren(...form(app, summary));
+  const { summary } = app.scene.model, inputs = make("div"), buttons = make("div", { class: "row" }), state = make("div", { class: "state" }), labels = make("div", { class: "row" });
+  let given = "";
+  fillForm = () => {
+    const now = JSON.stringify([runs.notes, Object.entries(runs.changes).map(([index, change]) => [index, change.kind]), runs.tokeniser]);
+    if (now !== given) refill(inputs, [...summary.inputs.map((/** @type {string[]} */ port, /** @type {number} */ index) => inputRow(app, port, index)), ...(takesText(summary) ? [textRow(app)] : [])]);
+    given = now; // what is held by the mouse or typed into stays while the model runs
+    refill(buttons, [make("button", { class: "primary", onclick: () => runModel(app) }, "Run"), make("button", { onclick: () => stopRun(app), disabled: !runs.isRunning }, "Stop"), ...playing(app)]);
+    state.replaceChildren(...outcome(app));
+    refill(labels, labelParts(app));
+  };
   fillForm();
-  return [make("h2", {}, "Run it"), place];
+  return [make("h2", {}, "Run it"), make("div", { class: "run" }, inputs, settings(summary), buttons, state, labels)];
+}
+
+/**
+ * Fill a part of the form anew; the control at the place of the one that had the focus has it.
+ * @param {HTMLElement} place
+ * @param {Node[]} children
+ */
+function refill(place, children) {
+  const controls = () => [...place.querySelectorAll(CONTROLS)];
+  const focused = document.activeElement ? controls().indexOf(document.activeElement) : -1;
+  place.replaceChildren(...children);
+  if (focused >= 0) /** @type {HTMLElement | undefined} */ (controls()[focused])?.focus();
 }
 
 /** Fills the form that was shown last. */
@@ -36,25 +57,16 @@ export function refreshForm() {
 }
 
 /**
- * @param {App} app
+ * The sizes that inputs have, where the model leaves them open, and the seed of what is random.
  * @param {any} summary
- * @returns {Node[]}
  */
-function form(app, summary) {
+function settings(summary) {
   const sizes = summary.sizes.map((/** @type {string} */ name) => {
     const input = make("input", { type: "text", size: 5, placeholder: "1", value: runs.settings.shapes[name] || "", oninput: () => (runs.settings.shapes[name] = input.value) });
     return make("label", {}, `${name} `, input);
   });
   const seed = make("input", { type: "number", class: "short", min: 0, value: runs.settings.seed, oninput: () => (runs.settings.seed = Math.max(0, Math.round(Number(seed.value)) || 0)) });
-  const button = make("button", { class: "primary", onclick: () => runModel(app) }, "Run"), stop = make("button", { onclick: () => stopRun(app), disabled: !runs.isRunning }, "Stop");
-  return [
-    ...summary.inputs.map((/** @type {string[]} */ port, /** @type {number} */ index) => inputRow(app, port, index)),
-    ...(takesText(summary) ? [textRow(app)] : []),
-    make("div", { class: "row" }, ...sizes, make("label", { title: "of random inputs" }, "seed ", seed)),
-    make("div", { class: "row" }, button, stop, ...playing(app)),
-    make("div", { class: "state" }, ...outcome(app)),
-    labelRow(app),
-  ];
+  return make("div", { class: "row" }, ...sizes, make("label", { title: "of random inputs" }, "seed ", seed));
 }
 
 /**
@@ -64,9 +76,7 @@ function form(app, summary) {
  */
 function inputRow(app, [name, type], index) {
   const picker = make("input", { type: "file", hidden: true, onchange: () => picker.files[0] && sendFile(app, index, picker.files[0]) });
-  const change = runs.changes[index], slider = make("div", { class: "slider" });
-  const show = () => slider.replaceChildren(...(runs.changes[index] ? sliderPart(app, index, type) : []));
-  if (change) show();
+  const change = runs.changes[index], slider = make("div", { class: "slider" }, ...(change ? sliderPart(app, index, type) : []));
   const single = /\[(1?)\]$/.exec(type);
   const value = single ? make("input", { type: "text", size: 8, placeholder: "value", onchange: () => value.value.trim() && sendFile(app, index, new File([single[1] ? `[${value.value}]` : value.value], "value.json")) }) : null;
   const tools = make("div", { class: "row tools" }, value,
@@ -81,7 +91,7 @@ function inputRow(app, [name, type], index) {
         await runModel(app);
       } else {
         runs.changes[index] = /^float|^bfloat/.test(type) ? { kind: "scale", amount: 1, at: 0 } : { kind: "element", amount: 0, at: 0 };
-        show();
+        changedRuns();
       }
     } }, "Slider"), picker);
   return make("div", { class: "port input", "data-input": String(index) }, make("div", {}, make("b", {}, name), " ", make("span", { class: "faint" }, runs.notes[index] || "random")), tools, slider);
@@ -106,45 +116,46 @@ function sliderPart(app, index, type) {
   const range = make("input", { type: "range", min: low, max: high, step, value: change.amount, oninput: () => {
     change.amount = Number(range.value);
     shown.textContent = range.value;
-    moveSoon(app);
+    follow(app);
   } });
   const at = make("input", { type: "number", class: "short", min: 0, value: change.at, title: "which element", oninput: () => {
     change.at = Math.max(0, Math.round(Number(at.value)) || 0);
-    moveSoon(app);
+    follow(app);
   } });
   const kinds = [["scale", "all elements ×"], ["noise", "noise +"], ["element", "one element ="]];
   const select = make("select", { onchange: () => {
     Object.assign(change, { kind: select.value, amount: select.value === "scale" ? 1 : 0 });
     changedRuns();
-    moveSoon(app);
+    follow(app);
   } }, ...kinds.map(([value, text]) => make("option", { value, selected: value === change.kind }, text)));
   return [make("div", { class: "row" }, select, change.kind === "element" ? at : null, shown), range];
 }
 
-/** @type {number} */
-let waiting = 0;
+let isMoved = false;
 let isMoving = false;
 
 /**
- * Run soon, after a run without changes that this one is compared with.
+ * Run on what the sliders say, after a run without changes that this one is compared with; again, if they have moved
+ * meanwhile: the picture follows them.
  * @param {App} app
  */
-function moveSoon(app) {
-  clearTimeout(waiting);
-  waiting = window.setTimeout(async () => {
-    if (isMoving) return moveSoon(app);
-    isMoving = true;
-    try {
-      if (runs.base === null) {
-        const before = await runModel(app, {});
-        if (!before) return;
-        runs.base = before.number;
-      }
-      await runModel(app);
-    } finally {
-      isMoving = false;
+async function follow(app) {
+  isMoved = true;
+  if (isMoving) return;
+  isMoving = true;
+  try {
+    if (runs.base === null) {
+      const before = await runModel(app, {});
+      if (!before) return;
+      runs.base = before.number;
     }
-  }, 120);
+    while (isMoved) {
+      isMoved = false;
+      await runModel(app);
+    }
+  } finally {
+    isMoving = false;
+  }
 }
 
 /** @param {any} summary */
@@ -178,13 +189,16 @@ function sendText(app) {
   return attempt(async () => Object.assign(runs.notes, (await app.scene.post(`text/${tab}`, { text: typed })).notes));
 }
 
-/** @param {App} app */
-function labelRow(app) {
+/**
+ * @param {App} app
+ * @returns {Node[]}
+ */
+function labelParts(app) {
   const picker = make("input", { type: "file", hidden: true, accept: ".txt,.json", onchange: () => picker.files[0] && attempt(async () => {
     runs.labels = (await app.scene.post(`labels/${tab}`, await picker.files[0].arrayBuffer())).count;
   }) });
-  return make("div", { class: "row" }, make("button", { class: "link", onclick: () => picker.click(), title: "names of classes: one on each line, or JSON" }, "Labels …"),
-    make("span", { class: "faint" }, runs.labels ? `${runs.labels} names of classes` : "for the scores of classes"), picker);
+  return [make("button", { class: "link", onclick: () => picker.click(), title: "names of classes: one on each line, or JSON" }, "Labels …"),
+    make("span", { class: "faint" }, runs.labels ? `${runs.labels} names of classes` : "for the scores of classes"), picker];
 }
 
 /**

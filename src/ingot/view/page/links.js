@@ -1,5 +1,6 @@
 // Deep links: the selection as the fragment of the address, which back and forward go through.
 // @ts-check
+import { announce } from "./elements.js";
 
 /** @typedef {import("./app.js").App} App */
 
@@ -39,10 +40,11 @@ async function written(app) {
  * @param {string} hash
  */
 async function read(app, hash) {
-  const [key, text] = hash.slice(1).split("=", 2), name = decodeURIComponent(text || "");
+  const key = hash.slice(1).split("=", 1)[0], name = decoded(hash.slice(key.length + 2));
   if (key === "node") {
     const leaf = (await app.scene.index()).names.indexOf(name);
     if (leaf >= 0) await app.reveal(leaf);
+    else announce(`there is no node '${name}' in this model`, true);
   } else if (key === "group") await app.revealLevel(Number(name));
   else if (key === "value") {
     const known = () => [...app.scene.names].find((entry) => entry[1] === name);
@@ -52,5 +54,18 @@ async function read(app, hash) {
     }
     const found = known();
     if (found) app.select({ kind: "value", value: found[0] });
+    else announce(`there is no value '${name}' in this model`, true);
   } else app.select({ kind: "model" });
+}
+
+/**
+ * The text of a link; as it is, if somebody wrote it by hand.
+ * @param {string} text
+ */
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }

@@ -5,11 +5,11 @@ import { addTab, openDesk, openTab, refreshDesk } from "./desk.js";
 import { announce, byId, make } from "./elements.js";
 import { measure, setMeasure } from "./measures.js";
 import { roofline } from "./roofline.js";
-import { options, tab } from "./runs.js";
+import { options } from "./runs.js";
 import { showStep } from "./steps.js";
 import { timeline } from "./timeline.js";
 import { has, isSaved } from "./transport.js";
-import { Work, stopButton } from "./work.js";
+import { Work, ended, stopButton } from "./work.js";
 
 /**
  * @typedef {import("./app.js").App} App
@@ -47,10 +47,7 @@ export async function resumeProfile(app, state) {
   if (state?.works.includes("profile") && !measurement) {
     const work = (measurement = new Work(scene, "profile"));
     openDesk(app, "costs");
-    do {
-      await new Promise((resolve) => setTimeout(resolve, 500));
-      state = await scene.get(`state/${tab}`);
-    } while (state?.works.includes("profile") && !work.isStopped);
+    state = await ended(work);
     measurement = null;
     refreshAll();
   }

@@ -3,7 +3,7 @@
 
 /** @typedef {import("./scene.js").Level} Level */
 
-export const BOX_GAP = 22, LINE_GAP = 11, ROW_GAP = 30, HEADER = 28, MARGIN = 16, NARROWEST = 60, CHOSEN = 84;
+export const BOX_GAP = 22, LINE_GAP = 11, ROW_GAP = 30, HEADER = 28, MARGIN = 16, NARROWEST = 60, CHOSEN = 120;
 
 /**
  * A level in the picture: `inner` has those of its items that are open, `chosen` the member of a repeat that is drawn.

@@ -1,6 +1,6 @@
 // Running and measuring the model: everything of the page that needs a machine, wired up.
 // @ts-check
-import { contrasting } from "./contrast.js";
+import { contrasting, resumeComparison } from "./contrast.js";
 import { dropping } from "./dropping.js";
 import { byId } from "./elements.js";
 import { refreshForm } from "./inputs.js";
@@ -45,5 +45,6 @@ export function tooling(app) {
  */
 export async function resuming(app) {
   if (app.scene.model.compared) return;
-  await resumeProfile(app, await resume(app));
+  const state = await resume(app);
+  await Promise.all([resumeProfile(app, state), state && resumeComparison(app, state)]);
 }

@@ -5,6 +5,9 @@ import { tab } from "./runs.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */
 
+/** Milliseconds between questions whether a work has ended. */
+const ASKING = 500;
+
 export class Work {
   /**
    * @param {Scene} scene
@@ -27,6 +30,18 @@ export class Work {
   stop() {
     this.isStopped = true;
     this.scene.post(`cancel/${tab}/${this.name}`, {}).catch((error) => announce(error.message, true));
+  }
+}
+
+/**
+ * The state of this tab when a work has ended that was begun before the page was loaded again.
+ * @param {Work} work
+ */
+export async function ended(work) {
+  for (;;) {
+    await new Promise((resolve) => setTimeout(resolve, ASKING));
+    const state = await work.scene.get(`state/${tab}`);
+    if (work.isStopped || !state.works.includes(work.name)) return state;
   }
 }
 

@@ -1,0 +1,181 @@
+"""Instructions that Hopper alone has: barriers of bytes, the copy engine (TMA), products of warpgroups, clusters.
+
+Addresses in shared memory are int32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot.codegen.llvm import ir
+from ingot.codegen.llvm.builder import Builder
+from ingot.codegen.llvm.types import F32, I32, I64
+from ingot.codegen.nvptx.inline import ptx
+from ingot.dtypes import DType
+
+WARPGROUP = 128
+"""Threads that multiply together."""
+
+LINE = 128
+"""Bytes of a line of a tile, whose pieces of 16 bytes are swizzled by its number."""
+
+ATOM = 8 * LINE
+"""Bytes of the eight lines after which swizzling repeats: tiles begin at multiples of them."""
+
+# --- mbarrier: counts arrivals and bytes under way, and ends a phase when none is left
+
+
+def barrier_init(b: Builder, address: ir.Value, arrivals: int) -> None:
+    ptx(b, f"mbarrier.init.shared::cta.b64 [$0], {arrivals};", [address])
+
+
+def barriers_are_there(b: Builder) -> None:
+    """Let the copy engine and other blocks see barriers that were initialised."""
+    ptx(b, "fence.mbarrier_init.release.cluster;")
+
+
+def barrier_expect(b: Builder, address: ir.Value, size: int) -> None:
+    """Arrive, with so many bytes to wait for."""
+    ptx(b, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;", [address, I32(size)])
+
+
+def barrier_arrive(b: Builder, address: ir.Value) -> None:
+    ptx(b, "mbarrier.arrive.shared::cta.b64 _, [$0];", [address])
+
+
+def barrier_wait(b: Builder, address: ir.Value, parity: ir.Value) -> None:
+    """Wait until the phase of a parity has ended; that before the first one has."""
+    ptx(
+        b,
+        "{ .reg .pred done; again: mbarrier.try_wait.parity.shared::cta.b64 done, [$0], $1; "
+        "@done bra.uni over; bra.uni again; over: }",
+        [address, parity],
+    )
+
+
+# --- the copy engine
+
+
+def prefetch_map(b: Builder, tensor_map: ir.Value) -> None:
+    ptx(b, "prefetch.tensormap [$0];", [tensor_map])
+
+
+def copy_tile(b: Builder, to: ir.Value, tensor_map: ir.Value, at: Sequence[ir.Value], barrier: ir.Value) -> None:
+    """Begin to copy the box of a tensor that begins at a place; what is outside of the tensor is zeros."""
+    rank = len(at)
+    places = ", ".join(f"${number + 2}" for number in range(rank))
+    ptx(
+        b,
+        f"cp.async.bulk.tensor.{rank}d.shared::cluster.global.mbarrier::complete_tx::bytes "
+        f"[$0], [$1, {{{places}}}], [${rank + 2}];",
+        [to, tensor_map, *at, barrier],
+    )
+
+
+# --- products of warpgroups
+
+
+def descriptor(b: Builder, address: ir.Value, panel: int | None = None) -> ir.Value:
+    """The descriptor of a tile at an address. Its lines are along the summed axis: 16 terms further, add 2.
+
+    With `panel` they are along the other axis, in panels of 64 elements so many bytes apart: 16 terms further, add 128.
+    """
+    low = b.zext(b.lshr(b.and_(address, I32(0x3FFFF)), I32(4)), I64)
+    between_panels = 1 if panel is None else panel >> 4
+    high = (ATOM >> 4 << 32) | (1 << 62) | between_panels << 16
+    return b.or_(low, I64(high))
+
+
+def fence_products(b: Builder) -> None:
+    """Before the first product that reads or writes registers which other instructions wrote."""
+    ptx(b, "wgmma.fence.sync.aligned;")
+
+
+def fence_copies(b: Builder) -> None:
+    """Before products read what this thread wrote to shared memory, or had copied there."""
+    ptx(b, "fence.proxy.async.shared::cta;")
+
+
+def commit_products(b: Builder) -> None:
+    ptx(b, "wgmma.commit_group.sync.aligned;")
+
+
+def wait_for_products(b: Builder, pending: int, sums: Sequence[ir.Value]) -> list[ir.Value]:
+    """The sums, once at most so many groups of products are under way: LLVM takes them to be there before."""
+    return ptx(b, f"wgmma.wait_group.sync.aligned {pending};", [], [F32] * len(sums), sums)
+
+
+def multiply(
+    b: Builder,
+    dtype: DType,
+    sums: Sequence[ir.Value],
+    left: ir.Value,
+    right: ir.Value,
+    added: ir.Value,
+    along_k: tuple[bool, bool],
+) -> list[ir.Value]:
+    """Sums of 64 rows, plus (where `added` is not zero) the products of 16 terms of two tiles.
+
+    `along_k` is whether the lines of each tile are along the summed axis. A thread has two sums for each four columns.
+    """
+    count = len(sums)
+    kind = {DType.FLOAT16: "f16", DType.BFLOAT16: "bf16"}[dtype]
+    registers = ", ".join(f"${number}" for number in range(count))
+    at = 2 * count
+    turned = ", ".join(str(int(not along)) for along in along_k)
+    return ptx(
+        b,
+        f"{{ .reg .pred added; setp.ne.b32 added, ${at + 2}, 0; "
+        f"wgmma.mma_async.sync.aligned.m64n{2 * count}k16.f32.{kind}.{kind} "
+        f"{{{registers}}}, ${at}, ${at + 1}, added, 1, 1, {turned}; }}",
+        [left, right, added],
+        [F32] * count,
+        sums,
+    )
+
+
+def set_registers(b: Builder, count: int, *, more: bool) -> None:
+    """Take registers that other warpgroups gave back, or give some back; all warps of a warpgroup do."""
+    ptx(b, f"setmaxnreg.{'inc' if more else 'dec'}.sync.aligned.u32 {count};")
+
+
+# --- shared memory, and clusters of blocks
+
+
+class DynamicMemory(ir.Value):
+    """The address of the shared memory that a launch asks for, aligned as tiles have to be."""
+
+    __slots__ = ("line",)
+
+    def __init__(self, b: Builder) -> None:
+        super().__init__(I32, 'ptrtoint (ptr addrspace(3) @"dynamic" to i32)')
+        self.line = f'@"dynamic" = external addrspace(3) global [0 x i8], align {ATOM}'
+        b.module.globals["dynamic"] = self  # type: ignore[assignment]
+
+    def __str__(self) -> str:
+        return self.line
+
+
+def store_pair(b: Builder, address: ir.Value, pair: Sequence[ir.Value]) -> None:
+    """Store two float32 to shared memory."""
+    ptx(b, "st.shared.v2.f32 [$0], {$1, $2};", [address, *pair])
+
+
+def load_four(b: Builder, address: ir.Value, rank: int) -> list[ir.Value]:
+    """Four float32 at an address of the shared memory of another block of the cluster."""
+    text = (
+        "{ .reg .b32 there; mapa.shared::cluster.u32 there, $4, $5; "
+        "ld.shared::cluster.v4.f32 {$0, $1, $2, $3}, [there]; }"
+    )
+    return ptx(b, text, [address, I32(rank)], [F32] * 4)
+
+
+def cluster_rank(b: Builder) -> ir.Value:
+    (rank,) = ptx(b, "mov.u32 $0, %cluster_ctarank;", [], [I32])
+    return rank
+
+
+def cluster_sync(b: Builder) -> None:
+    """Wait for all threads of the cluster: what they wrote to shared memory before can be read after."""
+    ptx(b, "barrier.cluster.arrive.release;")
+    ptx(b, "barrier.cluster.wait.acquire;")

@@ -1,0 +1,280 @@
+"""Products of 16-bit floats on Hopper: tiles come by the copy engine, warpgroups multiply them where they lie.
+
+The threads of a block have roles. One loads: it waits until a stage of tiles is free, and has the copy engine fill it.
+One or two warpgroups multiply, 64 rows each or 128, and give stages back. Blocks stay, and take one tile after another.
+Where tiles are few, the blocks of a cluster divide the summed axis of one, and add their sums up through each other's
+shared memory, in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from ingot.codegen.llvm import ir
+from ingot.codegen.llvm.builder import Builder
+from ingot.codegen.llvm.emitter import Frame
+from ingot.codegen.llvm.share import smaller
+from ingot.codegen.llvm.types import F32, I32, I64, PTR, stack_slot
+from ingot.codegen.nvptx import hopper
+from ingot.codegen.nvptx.eights import LANES, Eights
+from ingot.codegen.nvptx.grid import WARP, barrier, register
+from ingot.codegen.nvptx.hopper import LINE, WARPGROUP, DynamicMemory
+from ingot.codegen.nvptx.tma_operand import LINE_ELEMENTS, Walk, walks_of
+from ingot.codegen.nvptx.wgmma_tiles import BAND, LEFT, PANEL, PARAMETERS, PART, RIGHT, WgmmaTile
+from ingot.loops.ir import Contraction
+
+_TERMS = 16
+"""Terms of one instruction."""
+
+_FEW_REGISTERS, _MANY_REGISTERS = 40, 232
+"""Registers of the threads that load, and of those that multiply, where there are two warpgroups of these."""
+
+_UNDEFINED = ir.Constant(F32, ir.Undefined)
+
+
+def emit_product(b: Builder, frame: Frame, product: Contraction, tile: WgmmaTile) -> None:
+    """The sums of the tiles of a block, with their epilogue."""
+    walks = walks_of(product)
+    assert not isinstance(walks, str)
+    WgmmaProduct(b, frame, product, tile, walks).emit()
+
+
+class WgmmaProduct(Eights):
+    """A block of a product; places in tiles are int32."""
+
+    def __init__(
+        self, b: Builder, frame: Frame, product: Contraction, tile: WgmmaTile, walks: tuple[Walk, Walk]
+    ) -> None:
+        super().__init__(b, frame, product)
+        self.left, self.right = walks
+        self.tile = tile
+        self.row_tiles, self.column_tiles, self.tiles, self.steps = (
+            b.trunc(ir.Value(I64, f"%{name}"), I32) for name in PARAMETERS
+        )
+        self.maps = ir.Value(PTR, f"%{LEFT}"), ir.Value(PTR, f"%{RIGHT}")
+        self.thread32 = b.trunc(register(b, "tid.x"), I32)
+        self.base = DynamicMemory(b)
+        self.staging = b.add(self.base, I32(tile.stages * tile.stage_bytes))
+        self.full = b.add(self.staging, I32(tile.staging_bytes))
+        self.empty = b.add(self.full, I32(8 * tile.stages))
+        self.rank: ir.Value = I32(0)
+        block, blocks = (b.trunc(register(b, name), I32) for name in ("ctaid.x", "nctaid.x"))
+        self.first, self.stride = b.udiv(block, I32(tile.split)), b.udiv(blocks, I32(tile.split))
+        self.begin, self.end_of_split = I32(0), self.steps
+        if tile.split > 1:
+            self.rank = hopper.cluster_rank(b)
+            share = b.udiv(b.add(self.steps, I32(tile.split - 1)), I32(tile.split))
+            self.begin = smaller(b, b.mul(self.rank, share), self.steps)
+            self.end_of_split = smaller(b, b.add(self.begin, share), self.steps)
+
+    def emit(self) -> None:
+        b, tile = self.b, self.tile
+        self._open()
+        group = b.udiv(self.thread32, I32(WARPGROUP))
+        with b.if_else(b.icmp_signed("==", group, I32(tile.warpgroups))) as (loads, multiplies):
+            with loads:
+                if tile.moves_registers:
+                    hopper.set_registers(b, _FEW_REGISTERS, more=False)
+                with b.if_then(b.icmp_signed("==", self.thread32, I32(WARPGROUP * tile.warpgroups))):
+                    self._fill_stages()
+            with multiplies:
+                if tile.moves_registers:
+                    hopper.set_registers(b, _MANY_REGISTERS, more=True)
+                self._multiply(group)
+        if tile.split > 1:
+            self._add_up()
+
+    def _open(self) -> None:
+        """Initialise the barriers of stages: full ones, and empty ones."""
+        b, tile = self.b, self.tile
+        with b.if_then(b.icmp_signed("==", self.thread32, I32(0))):
+            for tensor_map in self.maps:
+                hopper.prefetch_map(b, tensor_map)
+            for stage in range(tile.stages):
+                hopper.barrier_init(b, b.add(self.full, I32(8 * stage)), self._arrivals())
+                hopper.barrier_init(b, b.add(self.empty, I32(8 * stage)), tile.warpgroups)
+            hopper.barriers_are_there(b)
+        if tile.split > 1:
+            hopper.cluster_sync(b)
+        else:
+            barrier(b)
+
+    def _arrivals(self) -> int:
+        """The arrivals that make a stage full."""
+        return 1
+
+    @contextmanager
+    def _placed(self) -> Iterator[tuple[ir.Value, ir.Value]]:
+        """A loop over the tiles of this block, each with its first row and column, and its place of the batch.
+
+        Rows of a band come one after another, so that what they read of the right operand stays in the L2 cache.
+        """
+        b = self.b
+        a_place = b.mul(self.row_tiles, self.column_tiles)
+        with self.loop(self.first, self.tiles, self.stride) as number:
+            within = b.urem(number, a_place)
+            self.unflatten(self.product.batch, b.zext(b.udiv(number, a_place), I64))
+            band = b.mul(self.column_tiles, I32(BAND))
+            top = b.mul(b.udiv(within, band), I32(BAND))
+            inside, height = b.urem(within, band), smaller(b, b.sub(self.row_tiles, top), I32(BAND))
+            row = b.mul(b.add(top, b.urem(inside, height)), I32(self.tile.rows))
+            yield row, b.mul(b.udiv(inside, height), I32(self.tile.columns))
+
+    def _advance(self, stage: ir.Value, phase: ir.Value) -> None:
+        """Go to the next stage; behind the last one is the first, in the other phase."""
+        b = self.b
+        after = b.add(b.load(stage, I32), I32(1))
+        is_over = b.icmp_signed("==", after, I32(self.tile.stages))
+        before = b.load(phase, I32)
+        b.store(b.select(is_over, b.xor(before, I32(1)), before), phase)
+        b.store(b.select(is_over, I32(0), after), stage)
+
+    # --- the thread that loads
+
+    def _fill_stages(self) -> None:
+        b, tile = self.b, self.tile
+        stage, phase = self._counter(0), self._counter(1)
+        with self._placed() as (row, column), self.loop(self.begin, self.end_of_split, I32(1)) as step:
+            now = b.load(stage, I32)
+            full = b.add(self.full, b.mul(now, I32(8)))
+            hopper.barrier_wait(b, b.add(self.empty, b.mul(now, I32(8))), b.load(phase, I32))
+            hopper.barrier_expect(b, full, tile.stage_bytes)
+            to, k = b.add(self.base, b.mul(now, I32(tile.stage_bytes))), b.mul(step, I32(LINE_ELEMENTS))
+            self._copy(self.left, self.maps[0], to, row, k, tile.rows, full)
+            self._copy(self.right, self.maps[1], b.add(to, I32(tile.rows * LINE)), column, k, tile.columns, full)
+            self._advance(stage, phase)
+
+    def _copy(
+        self, walk: Walk, tensor_map: ir.Value, to: ir.Value, row: ir.Value, k: ir.Value, rows: int, full: ir.Value
+    ) -> None:
+        """Have a tile of an operand copied: at once, or in panels."""
+        b = self.b
+        batch = [b.trunc(self.variables[var], I32) for var in walk.batch]
+        if walk.along_k:
+            hopper.copy_tile(b, to, tensor_map, [k, row, *batch], full)
+            return
+        for panel in range(walk.boxes(rows)):
+            at = [b.add(row, I32(panel * LINE_ELEMENTS)), k, *batch]
+            hopper.copy_tile(b, b.add(to, I32(panel * PANEL)), tensor_map, at, full)
+
+    def _counter(self, value: int) -> ir.Value:
+        cell = stack_slot(self.b, I32)
+        self.b.store(I32(value), cell)
+        return cell
+
+    # --- the warpgroups that multiply
+
+    def _multiply(self, group: ir.Value) -> None:
+        b, tile = self.b, self.tile
+        stage, phase, before = self._counter(0), self._counter(0), self._counter(0)
+        count = tile.columns // 2
+        sums = [[stack_slot(b, F32) for _ in range(count)] for _ in range(tile.parts)]
+        cells = [cell for part in sums for cell in part]
+        with self._placed() as (row, column):
+            for cell in cells:  # or LLVM copies what the last tile left
+                b.store(_UNDEFINED if tile.split == 1 else F32(0.0), cell)
+            with self.loop(self.begin, self.end_of_split, I32(1)) as step:
+                now = b.load(stage, I32)
+                hopper.barrier_wait(b, b.add(self.full, b.mul(now, I32(8))), b.load(phase, I32))
+                values = self._products(sums, group, now, b.zext(b.icmp_signed("!=", step, self.begin), I32))
+                for cell, value in zip(cells, hopper.wait_for_products(b, 1, values), strict=True):
+                    b.store(value, cell)
+                with b.if_then(b.icmp_signed(">", step, self.begin)):
+                    self._give_back(before)
+                b.store(now, before)
+                self._advance(stage, phase)
+            values = hopper.wait_for_products(b, 0, [b.load(cell, F32) for cell in cells])
+            with b.if_then(b.icmp_signed("<", self.begin, self.end_of_split)):
+                self._give_back(before)
+            parts = [values[number * count : (number + 1) * count] for number in range(tile.parts)]
+            top = b.mul(group, I32(PART * tile.parts))
+            if tile.split > 1:
+                self._stage_sums(parts, top)
+            else:
+                for number, part in enumerate(parts):
+                    self._finish_part(part, b.add(row, b.add(top, I32(PART * number))), column)
+
+    def _products(
+        self, sums: Sequence[Sequence[ir.Value]], group: ir.Value, stage: ir.Value, added: ir.Value
+    ) -> list[ir.Value]:
+        """The sums after the products of a stage, which are under way: the stage must not be written yet."""
+        b, tile = self.b, self.tile
+        tiles = b.add(self.base, b.mul(stage, I32(tile.stage_bytes)))
+        own = b.add(tiles, b.mul(group, I32(tile.parts * PANEL)))
+        panels = [None if walk.along_k else PANEL for walk in (self.left, self.right)]
+        left = [hopper.descriptor(b, b.add(own, I32(PANEL * number)), panels[0]) for number in range(tile.parts)]
+        right = hopper.descriptor(b, b.add(tiles, I32(tile.rows * LINE)), panels[1])
+        steps = [2 if walk.along_k else 128 for walk in (self.left, self.right)]
+        values = [[b.load(cell, F32) for cell in part] for part in sums]
+        hopper.fence_products(b)
+        for piece in range(LINE_ELEMENTS // _TERMS):
+            for number, own_left in enumerate(left):
+                values[number] = hopper.multiply(
+                    b,
+                    self.product.lhs.dtype,
+                    values[number],
+                    b.add(own_left, I64(piece * steps[0])),
+                    b.add(right, I64(piece * steps[1])),
+                    added if piece == 0 else I32(1),
+                    (self.left.along_k, self.right.along_k),
+                )
+        hopper.commit_products(b)
+        return [value for part in values for value in part]
+
+    def _give_back(self, stage: ir.Value) -> None:
+        b = self.b
+        with b.if_then(b.icmp_signed("==", b.urem(self.thread32, I32(WARPGROUP)), I32(0))):
+            hopper.barrier_arrive(b, b.add(self.empty, b.mul(b.load(stage, I32), I32(8))))
+
+    # --- results
+
+    def _spot(self) -> tuple[ir.Value, ir.Value]:
+        """Of the first sum of this thread, the row in its part; and the place of the thread among four of a row."""
+        b = self.b
+        own = b.urem(self.thread32, I32(WARPGROUP))
+        lane = b.urem(own, I32(WARP))
+        return b.add(b.mul(b.udiv(own, I32(WARP)), I32(16)), b.udiv(lane, I32(4))), b.urem(lane, I32(4))
+
+    def _finish_part(self, part: Sequence[ir.Value], top: ir.Value, column: ir.Value) -> None:
+        """Store the sums of 64 rows: a thread has those of two, eight apart, in pairs of neighbours."""
+        b = self.b
+        row_of_thread, place = self._spot()
+        for half in range(2):
+            pairs = [part[4 * eight + 2 * half :][:2] for eight in range(self.tile.columns // LANES)]
+            self.end_of_pairs(pairs, b.add(top, b.add(row_of_thread, I32(8 * half))), column, place)
+
+    # --- blocks that divide the summed axis
+
+    def _stage_sums(self, parts: Sequence[Sequence[ir.Value]], top: ir.Value) -> None:
+        """Put the sums of this block where others of the cluster can read them."""
+        b = self.b
+        row_of_thread, place = self._spot()
+        for number, part in enumerate(parts):
+            for half in range(2):
+                row = b.add(b.add(top, row_of_thread), I32(PART * number + 8 * half))
+                for eight in range(self.tile.columns // 8):
+                    column = b.add(I32(8 * eight), b.mul(place, I32(2)))
+                    hopper.store_pair(b, self._staged(row, column), part[4 * eight + 2 * half :][:2])
+
+    def _staged(self, row: ir.Value, column: ir.Value) -> ir.Value:
+        """Where a sum is staged: rows are rotated, so that those which a warp writes at once begin in other banks."""
+        b, columns = self.b, self.tile.columns
+        rotated = b.and_(b.add(column, b.mul(b.and_(row, I32(3)), I32(8))), I32(columns - 1))
+        return b.add(self.staging, b.mul(b.add(b.mul(row, I32(columns)), rotated), I32(4)))
+
+    def _add_up(self) -> None:
+        """Each block of the cluster adds up a share of the rows over all blocks, and stores it."""
+        b, tile = self.b, self.tile
+        hopper.cluster_sync(b)
+        rows, eights = tile.rows // tile.split, tile.columns // LANES
+        with self._placed() as (top, left), self.loop(self.thread32, I32(rows * eights), I32(tile.threads)) as number:
+            row = b.add(b.udiv(number, I32(eights)), b.mul(self.rank, I32(rows)))
+            column = b.mul(b.urem(number, I32(eights)), I32(LANES))
+            totals: list[ir.Value] = []
+            for rank in range(tile.split):
+                address = self._staged(row, column)
+                eight = [*hopper.load_four(b, address, rank), *hopper.load_four(b, b.add(address, I32(16)), rank)]
+                totals = [b.fadd(x, y) for x, y in zip(totals, eight, strict=True)] if totals else eight
+            self.end_of_eight(totals, b.add(top, row), b.add(left, column))
+        hopper.cluster_sync(b)

@@ -1,0 +1,152 @@
+"""Copies to, from and on a GPU: small ones by a kernel, several at a time, large ones by its copy engine.
+
+A copy by the engine takes some five microseconds that nothing hides, a kernel that copies one or two. Memory of the
+host is pinned where it is, while it is copied: copying it to memory that is pinned takes as long again.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator, Sequence
+from ctypes import c_uint64, c_void_p
+from typing import TYPE_CHECKING
+
+from ingot.dtypes import Array
+from ingot.providers.cuda.driver import DriverError
+from ingot.runtime.address import address_of
+
+if TYPE_CHECKING:
+    from ingot.providers.cuda.device import Device
+
+_BY_KERNEL = 1 << 17
+"""Bytes up to which a kernel copies."""
+
+_TOGETHER = 8
+"""Copies of one launch: as many as its parameter has places."""
+
+_THREADS = 256
+_BYTES_A_THREAD = 64
+
+_PIECE = 1 << 25
+"""Bytes that are pinned while those before them are copied."""
+
+_PINNED = 1 << 22
+"""Bytes of memory of the host from which on it is pinned."""
+
+_PAGE = 1 << 12
+_READ_ONLY = 8
+"""The flag of memory that is only read, as that of mapped files is."""
+
+_ALREADY_PINNED = 712
+
+COPY = b"""\
+.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry copy(.param .align 8 .b8 copies[192])
+{
+    .reg .pred %p<4>;
+    .reg .b32 %r<8>;
+    .reg .b64 %d<16>;
+    mov.u32 %r1, %ctaid.y;
+    mul.wide.u32 %d1, %r1, 24;
+    mov.b64 %d2, copies;
+    add.s64 %d1, %d1, %d2;
+    ld.param.u64 %d3, [%d1];
+    ld.param.u64 %d4, [%d1+8];
+    ld.param.u64 %d5, [%d1+16];
+    mov.u32 %r2, %ctaid.x;
+    mov.u32 %r3, %ntid.x;
+    mov.u32 %r4, %tid.x;
+    mad.lo.u32 %r5, %r2, %r3, %r4;
+    cvt.u64.u32 %d6, %r5;
+    mov.u32 %r6, %nctaid.x;
+    mul.lo.u32 %r6, %r6, %r3;
+    cvt.u64.u32 %d7, %r6;
+    mov.u64 %d8, 0;
+    or.b64 %d9, %d3, %d4;
+    and.b64 %d9, %d9, 15;
+    setp.ne.u64 %p1, %d9, 0;
+    @%p1 bra BYTES;
+    and.b64 %d8, %d5, -16;
+    shl.b64 %d10, %d6, 4;
+    shl.b64 %d11, %d7, 4;
+LINES:
+    setp.ge.u64 %p2, %d10, %d8;
+    @%p2 bra BYTES;
+    add.s64 %d12, %d4, %d10;
+    add.s64 %d13, %d3, %d10;
+    .reg .b32 %w<4>;
+    ld.global.v4.u32 {%w0, %w1, %w2, %w3}, [%d12];
+    st.global.v4.u32 [%d13], {%w0, %w1, %w2, %w3};
+    add.s64 %d10, %d10, %d11;
+    bra LINES;
+BYTES:
+    add.s64 %d10, %d8, %d6;
+NEXT:
+    setp.ge.u64 %p3, %d10, %d5;
+    @%p3 bra END;
+    add.s64 %d12, %d4, %d10;
+    add.s64 %d13, %d3, %d10;
+    ld.global.u8 %r7, [%d12];
+    st.global.u8 [%d13], %r7;
+    add.s64 %d10, %d10, %d7;
+    bra NEXT;
+END:
+    ret;
+}
+"""
+"""A kernel in PTX that makes one copy for each row of its grid: places to copy to and from, and numbers of bytes."""
+
+
+def upload(device: Device, array: Array, address: int) -> None:
+    """Copy an array of the host, which may be gone after this."""
+    start, stream, driver = address_of(array), device.stream, device.driver
+    pinned = []
+    try:
+        for begin, end in _pieces(start, array.nbytes):
+            if array.nbytes >= _PINNED and _pin(device, begin, end - begin):
+                pinned.append(begin)
+            driver.call("cuMemcpyHtoDAsync_v2", address + begin - start, begin, end - begin, stream)
+        driver.call("cuStreamSynchronize", stream)
+    finally:
+        for begin in pinned:
+            driver.release("cuMemHostUnregister", begin)
+
+
+def copy(device: Device, copies: Sequence[tuple[int, int, int]]) -> None:
+    """Begin copies to places from others, of so many bytes each."""
+    small = []
+    for own in copies:
+        if own[2] <= _BY_KERNEL:
+            small.append(own)
+        else:
+            device.driver.call("cuMemcpyAsync", *own, device.stream)
+    for first in range(0, len(small), _TOGETHER):
+        _copy_by_kernel(device, small[first : first + _TOGETHER])
+
+
+def _copy_by_kernel(device: Device, copies: Sequence[tuple[int, int, int]]) -> None:
+    places = (c_uint64 * (3 * _TOGETHER))(*[number for own in copies for number in own])
+    blocks = max(1, -(-max(size for _, _, size in copies) // (_THREADS * _BYTES_A_THREAD)))
+    parameters = (c_void_p * 1)(ctypes.addressof(places))
+    function, grid = device.copy_function, (blocks, len(copies), 1)
+    device.driver.call("cuLaunchKernel", function, *grid, _THREADS, 1, 1, 0, device.stream, parameters, None)
+
+
+def _pieces(start: int, size: int) -> Iterator[tuple[int, int]]:
+    """Where each piece of so many bytes begins and ends, at pages but for the first and the last."""
+    begin, last = start, start + size
+    while begin < last:
+        end = min(last, (begin // _PAGE) * _PAGE + _PIECE)
+        yield begin, end
+        begin = end
+
+
+def _pin(device: Device, start: int, size: int) -> bool:
+    """Pin memory of the host, if the driver can: some of it may be pinned by others."""
+    try:
+        device.driver.call("cuMemHostRegister_v2", start, size, _READ_ONLY)
+    except DriverError:
+        return False
+    return True

@@ -1,0 +1,38 @@
+"""Tensors of other libraries that are on a GPU, without a copy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ingot.errors import InputError
+from ingot.runtime.device_array import DeviceArray
+
+if TYPE_CHECKING:
+    from ingot.providers.cuda.device import Device
+
+DLPACK_CUDA = 2
+"""The type of device of NVIDIA's GPUs, in DLPack."""
+
+
+def adopted(value: Any, device: Device) -> DeviceArray | None:
+    """A tensor in the memory of a GPU, once what other streams do with it is done; None for anything else."""
+    if type(value) is DeviceArray:
+        return value if value.memory is device else None
+    where = getattr(value, "__dlpack_device__", None)
+    if where is not None:
+        if tuple(where()) != (DLPACK_CUDA, device.number):
+            return None
+        from ingot.runtime.dlpack import imported  # few programs need it
+
+        return imported(value, device, device.stream)
+    interface = getattr(value, "__cuda_array_interface__", None)
+    if interface is None:
+        return None
+    if interface.get("strides") is not None:
+        raise InputError("a tensor on a device is not contiguous", hint="give a contiguous copy")
+    if interface.get("stream") is not None:
+        device.driver.call("cuStreamSynchronize", interface["stream"])
+    address, _ = interface["data"]
+    return DeviceArray(device, address, tuple(interface["shape"]), np.dtype(interface["typestr"]), value)

@@ -1,0 +1,97 @@
+"""Tensors in the memory of a device: results that stay there, and what other libraries have there."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ingot.dtypes import Array
+from ingot.runtime.device import Block
+
+if TYPE_CHECKING:
+    from ingot.runtime.provider import DeviceMemory
+
+_ALIGN = 16
+"""Kernels take tensors to begin at multiples of so many bytes."""
+
+_NOT_ASKED = object()
+
+
+class DeviceArray:
+    """A contiguous tensor on a device: an input of runs, and what other libraries take by DLPack without a copy."""
+
+    __slots__ = ("__weakref__", "_keep", "address", "dtype", "memory", "shape")
+
+    def __init__(self, memory: DeviceMemory, address: int, shape: tuple[int, ...], dtype: Any, keep: Any) -> None:
+        """`keep` owns the memory at the address."""
+        self.memory, self.address, self.shape, self.dtype = memory, address, shape, np.dtype(dtype)
+        self._keep = keep
+
+    @classmethod
+    def new(cls, memory: DeviceMemory, shape: tuple[int, ...], dtype: Any) -> DeviceArray:
+        """A tensor of any contents; ProviderError if there is no memory for it."""
+        block = Block(memory, max(1, prod(shape) * np.dtype(dtype).itemsize))
+        return cls(memory, block.address, shape, dtype, block)
+
+    @classmethod
+    def of(cls, array: Array, memory: DeviceMemory) -> DeviceArray:
+        """A copy of an array of the host."""
+        own = cls.new(memory, array.shape, array.dtype)
+        if array.nbytes:
+            memory.upload(np.ascontiguousarray(array), own.address)
+        return own
+
+    @property
+    def nbytes(self) -> int:
+        return int(prod(self.shape) * self.dtype.itemsize)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def is_aligned(self) -> bool:
+        """Whether kernels may read it in place."""
+        return self.address % _ALIGN == 0
+
+    def numpy(self) -> Array:
+        """A copy in the memory of the host."""
+        array: Array = np.empty(self.shape, self.dtype)
+        if array.nbytes:
+            self.memory.download(self.address, array)
+            self.memory.finish()
+        return array
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        if copy is False:
+            raise ValueError("a tensor on a device is an array of the host only by a copy")
+        return self.numpy() if dtype is None else self.numpy().astype(dtype, copy=False)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.memory.dlpack_device
+
+    def __dlpack__(self, *, stream: Any = _NOT_ASKED, **options: Any) -> Any:
+        """A capsule for `from_dlpack` of other libraries; what wrote the tensor is done, so that no stream waits.
+
+        BufferError for those that know no streams, and so no devices.
+        """
+        del options
+        if stream is _NOT_ASKED:
+            raise BufferError("the tensor is on a device: x.numpy() is a copy on the host")
+        from ingot.runtime.dlpack import exported  # few programs need it
+
+        return exported(self)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        if self.dtype.kind not in "biufc":
+            raise AttributeError(f"__cuda_array_interface__ has no type for {self.dtype}")
+        return {
+            "shape": self.shape, "typestr": self.dtype.str, "data": (self.address, False), "version": 3,
+            "strides": None, "stream": None,
+        }  # fmt: skip
+
+    def __repr__(self) -> str:
+        return f"<DeviceArray {self.dtype}{list(self.shape)}>"

@@ -1,0 +1,122 @@
+"""Convolutions of the provider `cuda` on an emulated GPU: every way to copy operands into tiles."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import ingot
+from ingot import Model, Session
+from ingot.codegen.nvptx import gathered_product, single_tiles
+from ingot.codegen.nvptx.wgmma_tiles import TILES
+from ingot.dtypes import Array
+from ingot.ir.tensor import Tensor
+from providers.emulated import HAS_COMPILER, Emulated
+
+HEAD = '<ir_version: 10, opset_import: ["" : 21]>'
+KINDS = {"float": np.float32, "float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
+
+pytestmark = pytest.mark.skipif(not HAS_COMPILER, reason="the emulator is compiled by cc")
+
+
+def convolution(image: tuple[int, ...], filters: tuple[int, ...], attributes: str, kind: str) -> tuple[Model, Array]:
+    """A convolution by constant filters with a bias and an activation, and an image for it."""
+    random = np.random.default_rng(sum(image))
+    arrays = [random.standard_normal(shape).astype(KINDS[kind]) for shape in (image, filters, filters[:1])]
+    sizes = [f"{kind}[{', '.join(map(str, array.shape))}]" for array in arrays]
+    names = dict(zip("wb", arrays[1:], strict=True))
+    with_attributes = f"Conv <{attributes}>" if attributes else "Conv"
+    inputs = ", ".join(f"{size} {name}" for size, name in zip(sizes, "xwb", strict=True))
+    model = ingot.parse_model(f"{HEAD} g ({inputs}) => (y) {{ t = {with_attributes} (x, w, b) y = Relu (t) }}")
+    for value in model.graph.inputs:
+        if value.name in names:
+            value.constant = Tensor(names[value.name], name=value.name)
+            model.graph.initializers.add(value)
+    return model, arrays[0]
+
+
+def check(image: tuple[int, ...], filters: tuple[int, ...], attributes: str = "", kind: str = "float") -> list[str]:
+    """The functions that were launched; AssertionError unless the result is right."""
+    model, x = convolution(image, filters, attributes, kind)
+    provider = Emulated()
+    (result,) = Session(model, providers=(provider, "reference"), fallback=False).run(None, {"x": x})
+    (expected,) = Session(model, providers=("reference",)).run(None, {"x": x})
+    tolerance = {"float": 1e-5, "float16": 4e-3, "bfloat16": 3e-2}[kind]
+    wide = expected.astype(np.float64)
+    np.testing.assert_allclose(result.astype(np.float64), wide, tolerance, tolerance * np.abs(wide).max())
+    return provider.library.launched
+
+
+@pytest.fixture(name="singles")
+def singles_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Products have the variant of tiles of float32 alone, whatever it costs."""
+    monkeypatch.setattr("ingot.codegen.nvptx.variants.VARIANTS", (single_tiles.VARIANT,))
+
+
+@pytest.mark.parametrize(
+    ("image", "filters", "attributes"),
+    [
+        ((2, 8, 9, 7), (64, 8, 3, 3), "pads = [1, 1, 1, 1]"),
+        ((1, 16, 8, 8), (20, 16, 3, 3), "pads = [1, 0, 0, 1], strides = [2, 1]"),
+        ((2, 24, 10, 10), (36, 24, 3, 3), "pads = [2, 2, 2, 2], dilations = [2, 2]"),
+        ((1, 16, 10, 10), (16, 8, 3, 3), "pads = [1, 1, 1, 1], group = 2"),
+        ((3, 16, 9, 9), (40, 16, 1, 1), "strides = [2, 2]"),
+        ((1, 8, 5, 6, 7), (12, 8, 3, 3, 3), "pads = [1, 1, 1, 1, 1, 1]"),
+        ((2, 8, 40), (12, 8, 5), "pads = [2, 2]"),
+    ],
+)
+def test_channels_are_copied_in_pieces(
+    image: tuple[int, ...], filters: tuple[int, ...], attributes: str, singles: None
+) -> None:
+    launched = check(image, filters, attributes)
+    assert any(name.startswith("singles") and "_" not in name for name in launched)
+
+
+@pytest.mark.parametrize(
+    ("image", "filters", "attributes"),
+    [
+        ((1, 3, 11, 11), (12, 3, 5, 5), "pads = [2, 2, 2, 2], strides = [2, 2]"),
+        ((1, 3, 11, 11), (10, 3, 5, 5), "pads = [2, 2, 2, 2], strides = [2, 2]"),
+        ((1, 1, 10, 10), (8, 1, 3, 3), "pads = [1, 1, 1, 1]"),
+        ((2, 5, 9, 9), (7, 5, 1, 1), ""),
+        ((2, 32, 5, 5), (130, 32, 1, 1), ""),
+    ],
+)
+def test_odd_channels_are_copied_one_by_one(
+    image: tuple[int, ...], filters: tuple[int, ...], attributes: str, singles: None
+) -> None:
+    launched = check(image, filters, attributes)
+    assert any(name.startswith("singles") and "_" in name for name in launched)
+
+
+def test_many_channels_of_few_places_are_divided_among_blocks(singles: None) -> None:
+    launched = check((1, 256, 4, 4), (64, 256, 3, 3), "pads = [1, 1, 1, 1]")
+    assert launched[-2:] == ["finish", "kernel"]
+
+
+@pytest.mark.parametrize("kind", ["float16", "bfloat16"])
+@pytest.mark.parametrize(
+    ("image", "filters", "attributes"),
+    [
+        ((2, 24, 9, 7), (64, 24, 3, 3), "pads = [1, 1, 1, 1]"),
+        ((1, 72, 8, 8), (24, 72, 3, 3), "pads = [1, 0, 0, 1], strides = [2, 1]"),
+        ((2, 24, 10, 10), (40, 24, 3, 3), "pads = [2, 2, 2, 2], dilations = [2, 2]"),
+        ((1, 16, 10, 10), (16, 8, 3, 3), "pads = [1, 1, 1, 1], group = 2"),
+        ((3, 16, 9, 9), (136, 16, 1, 1), "strides = [2, 2]"),
+        ((1, 8, 5, 6, 7), (16, 8, 3, 3, 3), "pads = [1, 1, 1, 1, 1, 1]"),
+    ],
+)
+@pytest.mark.parametrize("split", [False, True])
+def test_halves_are_gathered(
+    image: tuple[int, ...],
+    filters: tuple[int, ...],
+    attributes: str,
+    kind: str,
+    split: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tiles = [tile for tile in TILES.values() if (tile.split > 1) == split and tile.rows <= 128 and tile.columns < 192]
+    monkeypatch.setattr("ingot.codegen.nvptx.gathered_product.TILES", {tile.name: tile for tile in tiles})
+    monkeypatch.setattr("ingot.codegen.nvptx.variants.VARIANTS", (gathered_product.VARIANT,))
+    assert any(name.startswith("gathered") for name in check(image, filters, attributes, kind))
