@@ -30,7 +30,10 @@ ENTRY = "kernel"
 THREADS = 256
 """Threads of a block that work alone."""
 
-MOST_GROUP = 512
+MOST_GROUP = 1024
+
+RESIDENT = 1024
+"""Threads of a multiprocessor at once, at least: memory is as fast as it can be where so many wait for it."""
 
 
 class Shape(Enum):
@@ -84,7 +87,7 @@ def emit(kernel: Kernel, target: Target, name: str = ENTRY) -> Emitted:
         function = functions_of(nest, target)[name]
     else:
         threads = MOST_GROUP if launch_of(kernel).shape is Shape.GROUPS else THREADS
-        function = Function(partial(emit_nest, statements=nest), threads)  # type: ignore[arg-type]
+        function = Function(partial(emit_nest, statements=nest), threads, RESIDENT // threads)  # type: ignore[arg-type]
     module = ir.Module(name)
     module.triple = target.triple
     sizes: dict[Dim, int] = {}
