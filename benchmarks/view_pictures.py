@@ -67,8 +67,8 @@ def _write(content: bytes, path: Path) -> None:
     pixels = np.asarray(Image.open(io.BytesIO(content)).convert("RGB"))
     colours, places, counts = np.unique(pixels.reshape(-1, 3), axis=0, return_inverse=True, return_counts=True)
     common = colours[np.argsort(-counts)[: _COLOURS // 2]]
-    merged = Image.fromarray(colours[None]).quantize(_COLOURS // 2, Image.Quantize.MEDIANCUT).getpalette()
-    palette = np.concatenate([common, np.reshape(merged, (-1, 3))]).astype(np.int64)
+    merged = Image.fromarray(colours[None]).quantize(_COLOURS // 2, Image.Quantize.MEDIANCUT).getpalette() or []
+    palette = np.concatenate([common, np.array(merged).reshape(-1, 3)]).astype(np.int64)
     apart = ((colours[:, None].astype(np.int64) - palette) ** 2).sum(-1)
     image = Image.fromarray(apart.argmin(-1)[places].astype(np.uint8).reshape(pixels.shape[:2]), "P")
     image.putpalette(palette.astype(np.uint8).tobytes())

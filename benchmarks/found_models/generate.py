@@ -20,6 +20,7 @@ import numpy as np
 from benchmarks.found_models import FOLDER
 from benchmarks.found_models.estimators import ESTIMATORS
 from benchmarks.found_models.networks import NETWORKS, exported
+from benchmarks.found_models.pipelines import PIPELINES, written
 
 FEATURES = 10
 _ROWS = 200
@@ -31,6 +32,8 @@ def generate(folder: Path, names: list[str]) -> None:
     for name, estimator in ESTIMATORS.items():
         jobs[f"skl2onnx/{name}"] = partial(by_skl2onnx, estimator)
         jobs[f"ingot-sklearn/{name}"] = partial(by_ingot, estimator)
+    for name, pipeline in PIPELINES.items():
+        jobs[f"skl2onnx/{name}"] = partial(written, pipeline)
     for name in BOOSTERS:
         jobs[f"onnxmltools/{name}"] = partial(by_onnxmltools, name)
     for name, network in NETWORKS.items():

@@ -144,12 +144,17 @@ class Build:
 
 
 def optimise(
-    specialised: Specialised, level: int, catalog: Catalog, precision: str | None = None, narrows_values: bool = False
+    specialised: Specialised,
+    level: int,
+    catalog: Catalog,
+    precision: str | None = None,
+    narrows_values: bool = False,
+    fills_channels: bool = False,
 ) -> Optimised:
     """A specialised model after the passes of an optimisation level, its products, or values, in a precision."""
     twin = specialised.copy()
     nodes = list(twin.model.graph)
-    before_lowering(twin.model, twin.facts, level, catalog, precision, narrows_values)
+    before_lowering(twin.model, twin.facts, level, catalog, precision, narrows_values, fills_channels)
     removed = tuple(node for node in nodes if node.graph is None)
     return Optimised(twin.model, twin.facts, twin.guards, twin.changed, removed)
 
@@ -167,7 +172,14 @@ class _Compilation:
         """The stages from a specialised model to what links its plan; names of kernels begin with `name`."""
         provider, options = self.provider, self.options
         self._proceed()
-        optimised = optimise(specialised, options.level, options.catalog, options.precision, provider.narrows_values)
+        optimised = optimise(
+            specialised,
+            options.level,
+            options.catalog,
+            options.precision,
+            provider.narrows_values,
+            provider.fills_channels,
+        )
         program = lower_graph(
             optimised.model,
             optimised.facts,

@@ -48,12 +48,13 @@ def check(image: tuple[int, ...], filters: tuple[int, ...], attributes: str = ""
     return provider.library.launched
 
 
-@pytest.fixture(name="singles")
-def singles_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def singles(monkeypatch: pytest.MonkeyPatch) -> None:
     """Products have the variant of tiles of float32 alone, whatever it costs."""
     monkeypatch.setattr("ingot.codegen.nvptx.variants.VARIANTS", (single_tiles.VARIANT,))
 
 
+@pytest.mark.usefixtures("singles")
 @pytest.mark.parametrize(
     ("image", "filters", "attributes"),
     [
@@ -66,31 +67,29 @@ def singles_alone(monkeypatch: pytest.MonkeyPatch) -> None:
         ((2, 8, 40), (12, 8, 5), "pads = [2, 2]"),
     ],
 )
-def test_channels_are_copied_in_pieces(
-    image: tuple[int, ...], filters: tuple[int, ...], attributes: str, singles: None
-) -> None:
+def test_channels_are_copied_in_pieces(image: tuple[int, ...], filters: tuple[int, ...], attributes: str) -> None:
     launched = check(image, filters, attributes)
     assert any(name.startswith("singles") and "_" not in name for name in launched)
 
 
+@pytest.mark.usefixtures("singles")
 @pytest.mark.parametrize(
     ("image", "filters", "attributes"),
     [
-        ((1, 3, 11, 11), (12, 3, 5, 5), "pads = [2, 2, 2, 2], strides = [2, 2]"),
-        ((1, 3, 11, 11), (10, 3, 5, 5), "pads = [2, 2, 2, 2], strides = [2, 2]"),
+        ((1, 5, 11, 11), (12, 5, 5, 5), "pads = [2, 2, 2, 2], strides = [2, 2]"),
+        ((1, 5, 11, 11), (10, 5, 5, 5), "pads = [2, 2, 2, 2], strides = [2, 2]"),
         ((1, 1, 10, 10), (8, 1, 3, 3), "pads = [1, 1, 1, 1]"),
         ((2, 5, 9, 9), (7, 5, 1, 1), ""),
         ((2, 32, 5, 5), (130, 32, 1, 1), ""),
     ],
 )
-def test_odd_channels_are_copied_one_by_one(
-    image: tuple[int, ...], filters: tuple[int, ...], attributes: str, singles: None
-) -> None:
+def test_odd_channels_are_copied_one_by_one(image: tuple[int, ...], filters: tuple[int, ...], attributes: str) -> None:
     launched = check(image, filters, attributes)
     assert any(name.startswith("singles") and "_" in name for name in launched)
 
 
-def test_many_channels_of_few_places_are_divided_among_blocks(singles: None) -> None:
+@pytest.mark.usefixtures("singles")
+def test_many_channels_of_few_places_are_divided_among_blocks() -> None:
     launched = check((1, 256, 4, 4), (64, 256, 3, 3), "pads = [1, 1, 1, 1]")
     assert launched[-2:] == ["finish", "kernel"]
 
@@ -120,3 +119,15 @@ def test_halves_are_gathered(
     monkeypatch.setattr("ingot.codegen.nvptx.gathered_product.TILES", {tile.name: tile for tile in tiles})
     monkeypatch.setattr("ingot.codegen.nvptx.variants.VARIANTS", (gathered_product.VARIANT,))
     assert any(name.startswith("gathered") for name in check(image, filters, attributes, kind))
+
+
+def test_four_channels_of_halves_are_gathered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ingot.codegen.nvptx.variants.VARIANTS", (gathered_product.VARIANT,))
+    launched = check((1, 4, 11, 11), (16, 4, 5, 5), "pads = [2, 2, 2, 2], strides = [2, 2]", "float16")
+    assert any(name.startswith("filled") for name in launched)
+
+
+@pytest.mark.usefixtures("singles")
+def test_three_channels_become_four() -> None:
+    assert any(name.startswith("singles") and "_" not in name for name in check((1, 3, 11, 11), (16, 3, 5, 5)))
+    assert any(name.startswith("singles") and "_" in name for name in check((1, 3, 11, 11), (16, 3, 1, 1)))

@@ -77,6 +77,26 @@ def test_a_node_is_edited_undone_redone_and_saved(open_page: Open, path: Path) -
     assert differs(ingot.load(path.with_name("model_edited.onnx")), saved) is None
 
 
+def test_an_edit_by_keyboard_leaves_the_focus_at_its_field(open_page: Open) -> None:
+    page = open_page(parsed("a = Tanh (x) y = Exp (a)"))
+    page.keyboard.press("m")
+    click(page, "Tanh")
+    page.focus("#panel [data-field='operator']")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("Sigmoid")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#panel h1:text-is('Sigmoid')")
+    wait_for(page, "document.activeElement.dataset.field === 'operator'")
+    page.keyboard.press("Control+z")  # of the edit: nothing was typed since
+    page.wait_for_selector("#panel h1:text-is('Tanh')")
+    wait_for(page, "document.activeElement.dataset.field === 'operator'")
+    page.keyboard.type("x")
+    page.keyboard.press("Escape")
+    assert page.input_value("#panel [data-field='operator']") == "Tanh"
+    page.keyboard.press("Escape")
+    page.wait_for_selector("#panel h1:text-is('model.onnx')")
+
+
 def test_nodes_are_inserted_and_values_renamed_rewired_and_returned(open_page: Open, path: Path) -> None:
     page = edited(open_page, path)
     click(page, "Tanh")

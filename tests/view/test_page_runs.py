@@ -83,10 +83,14 @@ def test_a_profile_colours_nodes_and_lists_kernels(open_page: Open) -> None:
     page.wait_for_selector("#panel h2:text-is('Cost')")
     page.select_option("#desk [data-role=colour]", "1")
     assert page.inner_text("#scale b") == "bytes"
-    page.click("#desk [data-tab=timeline]")
-    page.wait_for_selector("#desk canvas.timeline")
-    page.click("#desk [data-tab=roofline]")
-    page.wait_for_selector("#desk canvas.roofline, #desk .sheet p")
+    for diagram in ("timeline", "roofline"):  # both can be gone through by keyboard
+        page.click(f"#desk [data-tab={diagram}]")
+        page.focus(f"#desk canvas.{diagram}")
+        page.evaluate("ingot.drawing.ringed.clear()")
+        page.keyboard.press("ArrowRight")
+        assert " s" in page.inner_text("#desk p[role=status]").replace("µs", " s").replace("ms", " s")
+        page.keyboard.press("Enter")
+        wait_for(page, "ingot.drawing.ringed.size > 0")
     page.click("#scale button")
     assert page.evaluate("ingot.drawing.measured") is None
     page.click("#desk .close")
@@ -237,7 +241,7 @@ def test_an_input_of_one_element_is_typed_in(open_page: Open) -> None:
     page = open_page(parsed("y = Mul (x, rate)", inputs="int64[2] x, int64 rate"))
     page.fill("#panel .input input[placeholder=value]", "16000")
     page.press("#panel .input input[placeholder=value]", "Enter")
-    page.wait_for_selector("#panel .input :text('value.json: int64[]')")
+    page.wait_for_selector("#panel .input :text('typed.json: int64[] = 16000')")
     run(page)
     assert "16000 … 16000" in str(page.evaluate("[...ingot.scene.ranges.values()]")).replace("1.6e+04", "16000")
 
@@ -424,6 +428,22 @@ def test_a_run_that_fails_says_why(complaining_page: Any) -> None:
     page.click("#run")
     page.wait_for_selector("#panel .state .bad")
     assert "inner dimensions" in page.inner_text("#panel .state")
+
+
+def test_inputs_outlive_an_edit_and_its_undo(open_page: Open) -> None:
+    page = open_page(parsed("a = Tanh (x) y = Exp (a)", inputs="float[n, 8] x, float[8] unused"))
+    drop(page, "x.npy", npy(np.full((3, 8), 0.5, np.float32)))
+    page.wait_for_selector("#panel .input:has-text('x.npy: float32[3, 8]')")
+    page.keyboard.press("m")
+    page.select_option("#panel [data-field='pass']", index=0)
+    page.click("#panel button:text-is('Apply')")
+    page.wait_for_selector("#panel button:text-is('↶ Undo 1')")
+    page.wait_for_selector("#panel .input:has-text('x.npy: float32[3, 8]')")
+    page.click("#panel button:text-is('↶ Undo 1')")
+    page.wait_for_selector("#panel button:text-is('↷ Redo 1')")
+    page.wait_for_selector("#panel .input:has-text('x.npy: float32[3, 8]')")
+    run(page)
+    assert "0.5 … 0.5" in page.evaluate("[...ingot.scene.ranges.values()]")
 
 
 def test_an_edited_model_is_run_as_it_is_now(open_page: Open) -> None:

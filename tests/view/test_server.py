@@ -10,6 +10,7 @@ import struct
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from urllib.parse import quote, urlsplit
 
 import pytest
@@ -241,17 +242,40 @@ def test_who_says_nothing_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> 
                 assert connection.recv(100) == b""
 
 
-def test_there_are_not_more_connections_than_a_browser_opens(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_connection_that_is_silent_gives_way_to_one_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ingot.view.http._MOST_CONNECTIONS", 2)
     answers = Answers(layers(1), "layers")
-    with Server(lambda: answers) as own:
-        asked = head(own, f"GET {below(own, 'data/model')} HTTP/1.1")
-        first, second, third = (socket.create_connection(("127.0.0.1", own.port), 10) for _ in range(3))
-        with first, second, third:
-            for connection in (first, second):
-                connection.sendall(asked)
-                assert connection.recv(100).startswith(b"HTTP/1.1 200 ")
-            assert third.recv(100) == b""
+    with Server(lambda: answers) as own, ExitStack() as stack:
+        asked = head(own, f"GET {below(own)}missing HTTP/1.1")
+
+        def answered(connection: socket.socket) -> bool:
+            connection.sendall(asked)
+            return connection.recv(65536).startswith(b"HTTP/1.1 404 ")
+
+        def connected() -> socket.socket:
+            return stack.enter_context(socket.create_connection(("127.0.0.1", own.port), 10))
+
+        first, second = connected(), connected()
+        assert answered(first)
+        time.sleep(0.5)  # it waits for the next request before the other does
+        assert answered(second)
+        time.sleep(0.5)
+        assert answered(connected())
+        assert first.recv(100) == b""  # it has waited longest
+        assert answered(second)
+
+
+def test_connections_that_ask_for_something_do_not_give_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ingot.view.http._MOST_CONNECTIONS", 1)
+    answers = Answers(layers(1), "layers")
+    with Server(lambda: answers) as own, ExitStack() as stack:
+        first = stack.enter_context(socket.create_connection(("127.0.0.1", own.port), 10))
+        first.sendall(head(own, f"GET {below(own)}missing HTTP/1.1")[:-2])  # all but its end
+        time.sleep(0.5)
+        second = stack.enter_context(socket.create_connection(("127.0.0.1", own.port), 10))
+        assert second.recv(100) == b""
+        first.sendall(b"\r\n")
+        assert first.recv(65536).startswith(b"HTTP/1.1 404 ")
 
 
 def test_a_server_that_is_closed_ends_its_connections() -> None:

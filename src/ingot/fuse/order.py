@@ -15,6 +15,7 @@ from ingot.prim.tensor import (
     Concat,
     Constant,
     Expand,
+    Gather,
     Iota,
     Map,
     Pad,
@@ -53,7 +54,15 @@ def order_like(tensor: Tensor, known: Mapping[Tensor, Order]) -> Order | None:
             inner = order_like(tensor.x, known)
             last = tuple(range(tensor.x.rank, tensor.rank))
             return None if inner is None else (*last, *inner)
+        case Gather():
+            inner = order_like(tensor.x, known)
+            return inner if tensor.rank == tensor.x.rank and _keeps_axes(tensor) else None
         case Reshape():
             inner = order_like(tensor.x, known)
             return None if inner is None else reshaped_order(tensor.x.shape, inner, tensor.shape)
     return None
+
+
+def _keeps_axes(gather: Gather) -> bool:
+    """Whether each axis that is not gathered from stays in its place, so that the others do so too."""
+    return all(place == axis for axis, place in enumerate(gather.places) if isinstance(place, int))

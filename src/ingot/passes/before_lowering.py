@@ -7,6 +7,7 @@ from ingot.ir.domains import TRAINING
 from ingot.ir.model import Model
 from ingot.ops.catalog import Catalog
 from ingot.passes.dead import dead
+from ingot.passes.fill_channels import fill_channels
 from ingot.passes.narrow_values import narrow_values
 from ingot.passes.pipeline import run_concerned, session_passes
 from ingot.passes.round_products import NARROW, round_products
@@ -19,6 +20,7 @@ def before_lowering(
     catalog: Catalog,
     precision: str | None = None,
     narrows_values: bool = False,
+    fills_channels: bool = False,
 ) -> dict[str, int]:
     """Edit a typed model so that less is left to compute, and keep `facts` true; how much each pass changed.
 
@@ -31,6 +33,8 @@ def before_lowering(
     if any(node.applies("Gradient", domain=TRAINING) for node in model.graph):
         return {}
     changed = run_concerned(passes, model, facts)
+    if fills_channels and level > 0:
+        changed["fill channels"] = fill_channels(model, facts)
     if precision is not None:
         run = narrow_values if narrows_values and precision in NARROW else round_products
         changed[f"run products in {precision}"] = run(model, facts, precision)

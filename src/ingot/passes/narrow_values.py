@@ -140,12 +140,17 @@ class _Narrowing:
 
 def _moved(value: Value, facts: Facts) -> Value:
     """The value whose elements a value has, in other places."""
-    while (node := value.producer) is not None and node.applies(*_MOVING):
+    while (node := value.producer) is not None and (node.applies(*_MOVING) or _is_filled(node)):
         source = node.inputs[0]
         if source is None or dtype(source, facts) is not DType.FLOAT32 or elements(source, facts) is not None:
             break
         value = source
     return value
+
+
+def _is_filled(node: Node) -> bool:
+    """Whether a node puts zeros around its first input."""
+    return node.applies("Pad") and len(node.inputs) == 2 and node.get("mode", "constant") == "constant"
 
 
 def _reader(value: Value) -> Node | None:

@@ -133,6 +133,10 @@ class Compiler(Provider, Protocol):
         """Whether a precision of 16 bits is that of all that products read and compute, not of products alone."""
 
     @property
+    def fills_channels(self) -> bool:
+        """Whether it copies four neighbours at once, so that images of three channels are given a fourth."""
+
+    @property
     def fingerprint(self) -> str | None:
         """What plans on disk are found by: other than that of any other provider or machine; None to cache none."""
 

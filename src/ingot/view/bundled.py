@@ -23,6 +23,13 @@ def whole_page(head: str, data: str, nonce: str = "") -> str:
     return f"{opening}{head}{styles}{middle}{data}{scripts}{ending}"
 
 
+def put_together() -> None:
+    """Read the files of the page, so that it is there when it is asked for."""
+    style()
+    script()
+    _parts()
+
+
 @cache
 def style() -> str:
     """What the element of styles contains."""

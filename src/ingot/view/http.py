@@ -10,7 +10,7 @@ import contextlib
 import socket
 import socketserver
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from io import BufferedReader
 from typing import Any
 
@@ -24,7 +24,7 @@ _MOST_DIGITS = 15
 """Of the length of a body: Python refuses to read numbers of thousands."""
 
 _MOST_CONNECTIONS = 128
-"""Connections at once: a browser opens six for each name of a server."""
+"""Connections at once: a browser opens six for each name of a server. One more takes the place of a silent one."""
 
 _LINGERING, _LONGEST_DRAIN = 1.0, 10.0
 """Seconds of silence, and of all, that the rest of a request is read for which has been answered without it."""
@@ -147,8 +147,9 @@ class Connection(socketserver.StreamRequestHandler):
     def _read(self) -> Request | None:
         """The next request, up to its body; None if there is none."""
         self.connection.settimeout(_PATIENCE)
-        if not self.rfile.peek(1):
-            return None
+        with self.server.silent(self.connection):
+            if not self.rfile.peek(1):
+                return None
         self._left, self._end = _MOST_LETTERS, time.monotonic() + _PATIENCE
         first = self._line()
         if not first:
@@ -199,12 +200,30 @@ class Threads(socketserver.ThreadingTCPServer):
     def __init__(self, address: tuple[str, int], connection: type[Connection]) -> None:
         self.is_closed = False
         self._open: set[Any] = set()
+        self._silent: dict[Any, None] = {}
         super().__init__(address, connection)
+
+    @contextlib.contextmanager
+    def silent(self, connection: Any) -> Iterator[None]:
+        """Let a connection give way to others: it waits for a request."""
+        self._silent[connection] = None
+        try:
+            yield
+        finally:
+            self._silent.pop(connection, None)
 
     def verify_request(self, request: Any, client_address: Any) -> bool:
         """Whether one more connection is answered; others are closed at once."""
         del request, client_address
-        return len(self._open) < _MOST_CONNECTIONS
+        if len(self._open) < _MOST_CONNECTIONS:
+            return True
+        longest = next(iter(tuple(self._silent)), None)
+        if longest is None:
+            return False
+        del self._silent[longest]
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            longest.shutdown(socket.SHUT_RDWR)
+        return True
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Answer a connection in a thread of its own."""

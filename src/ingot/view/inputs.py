@@ -48,6 +48,17 @@ class Inputs:
 
     tokeniser: Tokeniser | None = None
 
+    def fitting(self, model: Model) -> Inputs:
+        """What of these another version of the model takes: those of inputs that it has, with the same types."""
+        types = {value.name: value.type for value in self.model.inputs}
+        same = {value.name: index for index, value in enumerate(model.inputs) if types.get(value.name) == value.type}
+        notes = {
+            same[value.name]: self.notes[index]
+            for index, value in enumerate(self.model.inputs)
+            if index in self.notes and value.name in same
+        }
+        return Inputs(model, {name: each for name, each in self.arrays.items() if name in same}, notes, self.tokeniser)
+
     def upload(self, index: int, name: str, content: bytes, rate: int | None = None) -> str:
         """Use a file, named as it was, for an input from now on; an empty one is forgotten. Returns what it is now.
 
@@ -106,7 +117,9 @@ class Inputs:
 
     def _use(self, index: int, array: Any, name: str) -> None:
         self.arrays[self.model.inputs[index].name] = array
-        shown = f"{array.dtype}{list(array.shape)}" if isinstance(array, np.ndarray) else type(array).__name__
+        shown = type(array).__name__
+        if isinstance(array, np.ndarray):
+            shown = f"{array.dtype}{list(array.shape)}" + (f" = {array.item()}" if array.size == 1 else "")
         self.notes[index] = f"{name}: {shown}"
 
 

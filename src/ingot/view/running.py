@@ -125,6 +125,7 @@ class Running:
     def _runs(self, tab: str) -> Runs:
         if not _TAB.fullmatch(tab):
             raise NotThere("a tab has a short name of letters and digits")
+        given = self._answers.given
         with self._choosing:  # a tab asks for several values at once
             runs = self._tabs.pop(tab, None)
             if runs is None:
@@ -132,7 +133,10 @@ class Running:
                 runs.labels = labels_of(self._answers.model.metadata)
                 for old in list(self._tabs)[: max(0, len(self._tabs) + 1 - _MOST_TABS)]:
                     self._tabs.pop(old).cancel()
-            self._tabs[tab] = runs
+                    given.pop(old, None)
+            if (last := given.get(tab, runs)) is not runs:  # of the model before it was edited, or after
+                runs.inputs, runs.labels = last.inputs.fitting(self._answers.model), last.labels
+            self._tabs[tab] = given[tab] = runs
             return runs
 
     def _state(self, runs: Runs) -> Json:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from ingot.runtime.garbage import uncollected
 from ingot.view.answering import Answering, Awaited
+from ingot.view.bundled import put_together
 from ingot.view.server import Server
 
 _SWITCHING = 0.0005
@@ -32,6 +33,7 @@ def serve_while_loading(
     opened(server.url)
     if open_browser:
         threading.Thread(target=show_in_browser, args=(server.url,), daemon=True).start()
+    put_together()  # while the browser starts, instead of in turns with what loads, when it asks
     switching = sys.getswitchinterval()
     sys.setswitchinterval(_SWITCHING)
     try:

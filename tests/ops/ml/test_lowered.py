@@ -86,7 +86,21 @@ def test_categories_that_are_integers_are_one_hot(kind: int) -> None:
     if kind in FLOATS:
         x[0] = [1e30, -1e30]
     assert not calls("OneHotEncoder", [kind], [x], cats_int64s=[2, -1, 0, 2, 2**62])
-    assert calls("OneHotEncoder", [7], [np.array([[1, 2]], np.int64)], cats_int64s=[2, 1], zeros=0) != []
+    assert not calls("OneHotEncoder", [kind], [np.array([[1, 2]], x.dtype)], cats_int64s=[2, 1, 5], zeros=0)
+
+
+def test_a_category_that_is_none_is_an_error_of_the_run() -> None:
+    model = ingot.parse_model(
+        """<ir_version: 10, opset_import: ["" : 21, "ai.onnx.ml" : 3]> g (int64[n, 2] x) => (y) {
+            y = ai.onnx.ml.OneHotEncoder <cats_int64s = [4, 7], zeros = 0> (x)
+        }"""
+    )
+    session = ingot.Session(model, providers=("cpu", "reference"))
+    for _ in range(3):
+        (y,) = session.run(None, {"x": np.array([[7, 4]])})
+        assert y.tolist() == [[[0, 1], [1, 0]]]
+        with pytest.raises(ingot.InputError, match="6 is none of the 2 categories"):
+            session.run(None, {"x": np.array([[7, 6]])})
 
 
 @pytest.mark.parametrize("dimensions", [None, [2, 6, 3]])

@@ -334,7 +334,7 @@ def for_host(text: str) -> str:
         text = text.replace(call, f"@emulated_register(ptr %own, i32 {number})")
     text = text.replace('@"llvm.nvvm.barrier0"()', "@emulated_barrier(ptr %own)")
     text = text.replace('@"llvm.nvvm.shfl.sync.bfly.i32"(', "@emulated_exchange(ptr %own, ")
-    for name, size in (("cg.shared.global.16", 16), ("ca.shared.global.4", 4)):
+    for name, size in (("cg.shared.global.16", 16), ("ca.shared.global.8", 8), ("ca.shared.global.4", 4)):
         text = text.replace(f'@"llvm.nvvm.cp.async.{name}.s"(', f"@emulated_copy(ptr %own, i32 {size}, ")
     text = text.replace('@"llvm.nvvm.cp.async.commit.group"()', "@emulated_commit(ptr %own)")
     text = text.replace('@"llvm.nvvm.cp.async.wait.group"(', "@emulated_wait(ptr %own, ")

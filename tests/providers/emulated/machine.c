@@ -11,23 +11,23 @@
 
 #define MOST 4096
 #define MOST_BLOCKS 8
+#define MOST_COPIES 256
 #define STACK (256 << 10)
 #define SHARED (256 << 10)
 #define WARP 32
 #define WARPGROUP 128
-#define MOST_PIECES 256
 
 typedef struct {
     int registers[12]; /* tid, ntid, ctaid and nctaid, three axes each */
-    int number, block, all, exchanges; /* in its block; that in its cluster; its place among all threads of a cluster */
-    int pieces, groups;
+    int number, block, all; /* in its block; that in its cluster; its place among all threads of a cluster */
+    int exchanges, copies, groups;
 } thread;
 
-typedef struct { /* a copy by cp.async that is under way */
+typedef struct {
     char *to;
     const char *from;
     int size, read, group;
-} piece;
+} pending_copy;
 
 typedef struct {
     int arrived, generation;
@@ -49,7 +49,7 @@ typedef void (*kernel)(void **parameters, thread *own);
 
 static ucontext_t scheduler, coroutines[MOST];
 static thread threads[MOST];
-static piece pieces[MOST][MOST_PIECES];
+static pending_copy pending[MOST][MOST_COPIES];
 static int values[2][MOST], ended[MOST], block_threads, cluster_threads, progress, is_wrong;
 static barrier blocks[MOST_BLOCKS], warps[MOST / WARP], warpgroups[MOST / WARPGROUP], cluster;
 static char shared[MOST_BLOCKS][SHARED] __attribute__((aligned(1024)));
@@ -110,6 +110,31 @@ void emulated_multiply(thread *own, const int *words, float *sums, int is_bfloat
         }
     }
     meet_warp(own);
+}
+
+/* cp.async: nothing is copied before the thread that asked for it waits, and nothing outside of what is read is.
+
+   `to` is a pointer, or a place in dynamic shared memory. */
+void emulated_copy(thread *own, int size, char *to, const char *from, int read) {
+    if (own->copies == MOST_COPIES) abort();
+    if ((size_t)to < SHARED) to = shared[own->block] + (size_t)to;
+    pending[own->all][own->copies++] = (pending_copy){to, from, size, read, own->groups};
+}
+
+void emulated_commit(thread *own) { own->groups++; }
+
+void emulated_wait(thread *own, int left) {
+    int kept = 0;
+    for (int i = 0; i < own->copies; i++) {
+        pending_copy one = pending[own->all][i];
+        if (one.group >= own->groups - left) {
+            pending[own->all][kept++] = one;
+            continue;
+        }
+        memset(one.to, 0, one.size);
+        memcpy(one.to, one.from, one.read);
+    }
+    own->copies = kept;
 }
 
 /* Bits of an address in the order of a swizzle of 128 bytes. */
@@ -213,32 +238,6 @@ void emulated_ptx(thread *own, int operation, const int *numbers, const long *in
     case MATRICES: case MATRICES_TURNED: load_matrices(own, (int)in[0], out, operation == MATRICES_TURNED); break;
     case LOAD_FOUR: memcpy(out, shared[(int)in[1]] + (int)in[0], 16); break;
     }
-}
-
-/* cp.async: nothing is copied before the thread that asked for it waits, and nothing outside of what is read is. */
-void emulated_copy(thread *own, int size, char *to, const char *from, int read) {
-    if ((size_t)to < SHARED) to = shared[own->block] + (size_t)to;
-    if (own->pieces == MOST_PIECES || (size_t)to % size || (read && (size_t)from % size)) {
-        is_wrong = 2;
-        return;
-    }
-    pieces[own->all][own->pieces++] = (piece){to, from, size, read, own->groups};
-}
-
-void emulated_commit(thread *own) { own->groups++; }
-
-void emulated_wait(thread *own, int left) {
-    int kept = 0;
-    for (int i = 0; i < own->pieces; i++) {
-        piece one = pieces[own->all][i];
-        if (one.group >= own->groups - left) {
-            pieces[own->all][kept++] = one;
-            continue;
-        }
-        memset(one.to, 0, one.size);
-        memcpy(one.to, one.from, one.read);
-    }
-    own->pieces = kept;
 }
 
 static void begin(int number) {

@@ -40,6 +40,7 @@ class Interpreting:
     threads = 1
     lacks = ()
     narrows_values = False
+    fills_channels = False
 
     def __init__(self) -> None:
         self.ran: list[str] = []

@@ -8,12 +8,16 @@ from ingot.codegen.llvm.types import I32
 
 _VOID = ir.VoidType()
 _SHARED, _GLOBAL = ir.Type("ptr addrspace(3)"), ir.Type("ptr addrspace(1)")
-_NAMES = {16: "llvm.nvvm.cp.async.cg.shared.global.16.s", 4: "llvm.nvvm.cp.async.ca.shared.global.4.s"}
+_NAMES = {
+    16: "llvm.nvvm.cp.async.cg.shared.global.16.s",
+    8: "llvm.nvvm.cp.async.ca.shared.global.8.s",
+    4: "llvm.nvvm.cp.async.ca.shared.global.4.s",
+}
 """By the bytes of a copy: those of sixteen go past the L1 cache."""
 
 
 def copy_async(b: Builder, to: ir.Value, source: ir.Value, size: int, inside: ir.Value) -> None:
-    """Copy 4 or 16 bytes, both ends aligned to as many; zeros, and nothing is read, where `inside` does not hold.
+    """Copy 4, 8 or 16 bytes, both ends aligned to as many; zeros, and nothing is read, where `inside` does not hold.
 
     `to` is a pointer, or an address in shared memory as an int32.
     """

@@ -1,8 +1,9 @@
 """Convolutions of 16-bit floats on Hopper: a warpgroup gathers pieces of channels, others multiply them where they lie.
 
-A piece is 16 bytes of channels of one place of an image under one tap of a filter; what is padded becomes zeros on its
-way into a tile, which is swizzled as the copy engine would. That engine brings filters. A stage is handed on once all
-threads that gather have their pieces there, which is while they ask for those of the next stages.
+A piece is 16 bytes of channels, or 8 where these are four, of one place of an image under one tap of a filter. What is
+padded becomes zeros on its way into a tile, which is swizzled as the copy engine would. That engine brings filters. A
+stage is handed on once all threads that gather have their pieces there, which is while they ask for those of the next
+stages.
 """
 
 from __future__ import annotations
@@ -32,6 +33,9 @@ _PROCESSOR = "sm_90a"
 _MOST_ROWS = 128
 """Rows of a tile whose places a thread holds in registers."""
 
+_PIECES = (LANES, LANES // 2)
+"""Channels that are copied at once."""
+
 _REGISTERS, _MULTIPLYING = 72, 216
 """Registers of the threads that gather, and of those that multiply, where there are two warpgroups of these."""
 
@@ -58,8 +62,8 @@ def refuses(product: Contraction, target: Target) -> str | None:
 
 def functions(product: Contraction, _: Target) -> dict[str, Function]:
     return {
-        _name(tile): Function(
-            partial(_emit, product=product, tile=tile),
+        _name(tile, lanes): Function(
+            partial(_emit, product=product, tile=tile, lanes=lanes),
             _threads(tile),
             tile.resident,
             PARAMETERS,
@@ -67,19 +71,21 @@ def functions(product: Contraction, _: Target) -> dict[str, Function]:
             exact=True,
             cluster=tile.split,
         )
-        for tile in _tiles()
+        for lanes in _PIECES
+        for tile in _tiles(lanes)
     }
 
 
 def plans(sized: Sized) -> Iterator[Plan]:
-    """A plan for each tile; none where channels or filters are no eights."""
+    """A plan for each tile; none where channels are no fours, or filters no eights."""
     right = _right(sized.product)
     assert not isinstance(right, str)
     if sized.depth == 0 or not fits(sized) or not stores_eights(sized):
         return
-    if not left_of(sized.product).is_whole(sized, LANES):
-        return
-    for tile in _tiles():
+    left = left_of(sized.product)
+    lanes = next((lanes for lanes in _PIECES if left.is_whole(sized, lanes)), None)
+    for tile in () if lanes is None else _tiles(lanes):
+        assert lanes is not None
         tensor_map = map_of(right, sized, tile.columns)
         if tensor_map is None:
             return
@@ -89,19 +95,20 @@ def plans(sized: Sized) -> Iterator[Plan]:
             continue
         blocks = tiles * tile.split if tile.split > 1 else min(tiles, sized.gpu.multiprocessors * tile.resident)
         scalars = row_tiles, column_tiles, tiles, -(-sized.depth // LINE_ELEMENTS)
-        step = Step(_name(tile), (blocks, 1, 1), (_threads(tile), 1), scalars, (tensor_map,), tile.shared_bytes)
+        step = Step(_name(tile, lanes), (blocks, 1, 1), (_threads(tile), 1), scalars, (tensor_map,), tile.shared_bytes)
         yield Plan(tile.seconds(sized.gpu, tiles, sized.depth) * _SLOWER, (step,))
 
 
 VARIANT = Variant("gathered", refuses, functions, plans)
 
 
-def _tiles() -> Iterator[WgmmaTile]:
-    return (tile for tile in TILES.values() if tile.rows <= _MOST_ROWS)
+def _tiles(lanes: int) -> Iterator[WgmmaTile]:
+    """The tiles for pieces of so many neighbours: twice as many of half the bytes leave registers for fewer rows."""
+    return (tile for tile in TILES.values() if tile.rows * LANES <= _MOST_ROWS * lanes)
 
 
-def _name(tile: WgmmaTile) -> str:
-    return tile.name.replace("wgmma", "gathered")
+def _name(tile: WgmmaTile, lanes: int) -> str:
+    return tile.name.replace("wgmma", "gathered" if lanes == LANES else "filled")
 
 
 def _threads(tile: WgmmaTile) -> int:
@@ -116,20 +123,22 @@ def _right(product: Contraction) -> Walk | str:
     return walk_of(right.load, right.rows[0], right.k[0], product.batch)
 
 
-def _emit(b: Builder, frame: Frame, product: Contraction, tile: WgmmaTile) -> None:
+def _emit(b: Builder, frame: Frame, product: Contraction, tile: WgmmaTile, lanes: int) -> None:
     right = _right(product)
     assert not isinstance(right, str)
-    _Gathered(b, frame, product, tile, right).emit()
+    _Gathered(b, frame, product, tile, right, lanes).emit()
 
 
 class _Gathered(WgmmaProduct):
     """A block of a product whose left operand is gathered."""
 
-    def __init__(self, b: Builder, frame: Frame, product: Contraction, tile: WgmmaTile, right: Walk) -> None:
+    def __init__(
+        self, b: Builder, frame: Frame, product: Contraction, tile: WgmmaTile, right: Walk, lanes: int
+    ) -> None:
         operand = left_of(product)
         super().__init__(b, frame, product, tile, (Walk(operand.load, (operand.k[-1],), along_k=True), right))
         self.own = b.sub(self.thread32, I32(WARPGROUP * tile.warpgroups))
-        self.pieces = Tiles(b, frame, operand, self.own, (tile.rows, LINE_ELEMENTS), WARPGROUP, LANES)
+        self.pieces = Tiles(b, frame, operand, self.own, (tile.rows, LINE_ELEMENTS), WARPGROUP, lanes)
         self.maps = (self.maps[1],)
         self.under_way = min(_UNDER_WAY, tile.stages - 2)
 
@@ -199,7 +208,8 @@ class _Gathered(WgmmaProduct):
         """The address of a piece in a tile."""
         b = self.b
         piece = b.xor(b.lshr(place, I32(3)), b.and_(row, I32(7)))
-        return b.add(tile, b.add(b.mul(row, I32(LINE)), b.shl(piece, I32(4))))
+        within = b.or_(b.shl(piece, I32(4)), b.shl(b.and_(place, I32(7)), I32(1)))
+        return b.add(tile, b.add(b.mul(row, I32(LINE)), within))
 
     def _hand_on(self, ready: ir.Value) -> None:
         """Tell those who multiply that this thread's pieces of a stage are there."""

@@ -1,4 +1,4 @@
-"""Operands of a product, copied into shared memory in pieces of neighbours: matrices, and windows that slide over images.
+"""Operands of a product, copied into shared memory in pieces of neighbours: matrices, and windows over images.
 
 What is the same for all tiles is computed once: of a row, its place in memory and the coordinates that conditions ask
 for. Along the summed axis a thread has one place, which is carried from tile to tile: no index is divided.

@@ -1,11 +1,9 @@
-"""Products of float32 on the units for single elements, near their limit: matrices and convolutions.
+"""Products of float32 on the units for single elements: matrices and convolutions.
 
 Tiles of both operands are copied into shared memory beside the products of the tiles before, 16 bytes at once, with
 zeros where an image is padded. The left tile lies as memory has it, rows of `k`, in lines that are 20 words apart: the
-rows that a warp reads at once are in different banks, as are the columns of a line of the right tile. Shared memory gives
-a word to each thread in a cycle, in which a multiprocessor multiplies four times as many: a thread has 8 rows by 16
-columns of sums, and three quarters of the cycles are enough to read what it multiplies. Every product and sum is one of
-float32, in the order of the summed axis.
+rows that a warp reads at once are in different banks, as are the columns of a line of the right tile. Every product and
+sum is one of float32, in the order of the summed axis.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from ingot.codegen.llvm.lanes import Lane
 from ingot.codegen.llvm.types import F32, I32, I64, stack_slot, vector
 from ingot.codegen.nvptx.async_copy import commit_copies, wait_for_copies
 from ingot.codegen.nvptx.counter import Counter
-from ingot.codegen.nvptx.grid import WARP, SharedArray, barrier, register
+from ingot.codegen.nvptx.grid import WARP, SharedArray, barrier, exchanged, register
 from ingot.codegen.nvptx.memory import contiguous_indices
 from ingot.codegen.nvptx.pieces import Tiles, fits, left_of, refuses_operand, right_of
 from ingot.codegen.nvptx.sums import SPLITS, Block, finish_steps, most_splits
@@ -84,6 +82,8 @@ _MODES = ((_FOUR, _FOUR), (1, _FOUR), (_FOUR, 1), (1, 1))
 """How many neighbours are copied at once: of the left operand, and of the right one, whose sums are stored alike."""
 
 _MOST_WIDE = 8
+
+_SNAKE, _FREE = False, False
 
 _SHORTEST_SPLIT = 6
 """Tiles of the summed axis that are worth a block."""
@@ -166,7 +166,7 @@ def _name(tile: SingleTile, lanes: tuple[int, int]) -> str:
 
 
 def _stores_whole(sized: Sized) -> bool:
-    """Whether four neighbours of a row are stored, and what their epilogue reads is read, at multiples of their size."""
+    """Whether all that is stored, and read by the epilogue, along rows is aligned by fours."""
     (n,) = sized.product.n
     sizes = [n.extent]
     for index in contiguous_indices(sized.product.body, n):
@@ -267,8 +267,9 @@ class _Singles(Block):
                     for part in range(tile.wide // _FOUR)
                     for value in words(right, line + part * _FOUR * tile.lanes[1], _FOUR)
                 ]
-                for row, cells in zip(rows, sums, strict=True):
-                    for cell, y in zip(cells, columns, strict=True):
+                for number, (row, cells) in enumerate(zip(rows, sums, strict=True)):
+                    pairs = list(zip(cells, columns, strict=True))
+                    for cell, y in reversed(pairs) if _SNAKE and number % 2 else pairs:
                         b.store(scalars.multiply_add(b, row[k], y, b.load(cell, F32)), cell)
 
     def _finish(self, sums: Sequence[Sequence[ir.Value]], place: ir.Value) -> None:
@@ -305,7 +306,10 @@ class _Singles(Block):
     def _vector(self, cells: Sequence[ir.Value]) -> ir.Value:
         four: ir.Value = ir.Constant(vector(F32, _FOUR), ir.Undefined)
         for number, cell in enumerate(cells):
-            four = self.b.insert_element(four, self.b.load(cell, F32), I32(number))
+            value = self.b.load(cell, F32)
+            if _FREE:
+                value = exchanged(self.b, value, I32(0))
+            four = self.b.insert_element(four, value, I32(number))
         return four
 
     def _end_four(self, four: ir.Value, column: ir.Value) -> None:

@@ -51,7 +51,8 @@ def bind(
         affordable(x.size * len(categories))
         positions = _positions(x, find).reshape(-1)
         if not zeros and (positions < 0).any():
-            raise InputError(f"{x.reshape(-1)[np.argmin(positions)]!r} is none of the {len(categories)} categories")
+            unknown = x.reshape(-1).tolist()[np.argmin(positions)]
+            raise InputError(f"{unknown!r} is none of the {len(categories)} categories")
         hot = np.zeros((x.size, len(categories)), np.float32)
         known = np.flatnonzero(positions >= 0)
         hot[known, positions[known]] = 1
@@ -74,8 +75,6 @@ def lower(
 ) -> prim.Tensor:
     categories = either("categories", cats_int64s, cats_strings)
     _check_kind(False, categories)
-    if not zeros:
-        raise prim.Refused("an element of no category, which is an error")
     last = {category: place for place, category in enumerate(categories)}
     is_last = np.array([last[category] == place for place, category in enumerate(categories)])
     number = prim.unsqueeze(prim.cast(x, DType.INT64), [x.rank])
@@ -85,7 +84,12 @@ def lower(
     if not x.dtype.is_integer:
         inside = prim.apply("less", prim.apply("absolute", x), 2.0**63)
         hot = prim.apply("and", hot, prim.unsqueeze(inside, [x.rank]))
-    return prim.cast(hot, DType.FLOAT32)
+    result = prim.cast(hot, DType.FLOAT32)
+    if zeros:
+        return result
+    is_none = prim.apply("not", prim.squeeze(prim.reduce_("or", hot, [x.rank]), [x.rank]))
+    checked = prim.gather(prim.constant(np.zeros(1, np.float32)), [prim.cast(is_none, DType.INT64)], x.shape)
+    return result + prim.unsqueeze(checked, [x.rank])  # a place that is not there is an error of the run
 
 
 def _positions(x: Array, find: Callable[[Array], Array]) -> Array:

@@ -24,7 +24,7 @@ from ingot.ops.ml.forest import Forest, aggregated
 from ingot.ops.ml.post_transform import checked, transformed
 from ingot.ops.ml.rows import as_rows, row_count
 from ingot.ops.ml.tree_ensemble_attributes import raw_scores
-from ingot.ops.ml.voting_trees import Votes, as_floats, forest_of, numbers, set_attributes
+from ingot.ops.ml.voting_trees import Votes, as_floats, forest_of, numbers, set_attributes, without_repeats
 
 
 def _regressor(
@@ -127,11 +127,16 @@ def upgrade(op: Any, x: Value, /, **attributes: Any) -> Any:
 
 
 def forest_of_targets(attributes: dict[str, Any], n_targets: int) -> Forest:
-    """The forest in the attributes of a node; CheckError if it is none."""
+    """The forest in the attributes of a node; CheckError if it is none.
+
+    Where there is one target, a vote that repeats the one before it is left out, as in onnxruntime: skl2onnx writes
+    the place of a leaf as often as there are classes.
+    """
     weights = numbers(attributes["target_weights"], attributes["target_weights_as_tensor"])
     trees, nodes, targets = (attributes[f"target_{name}"] or () for name in ("treeids", "nodeids", "ids"))
     splits = numbers(attributes["nodes_values"], attributes["nodes_values_as_tensor"])
-    return forest_of(attributes, splits, Votes(trees, nodes, targets, weights), n_targets)
+    votes = Votes(trees, nodes, targets, weights)
+    return forest_of(attributes, splits, without_repeats(votes) if n_targets == 1 else votes, n_targets)
 
 
 def target_count(n_targets: int | None, target_ids: Sequence[int] | None) -> int:

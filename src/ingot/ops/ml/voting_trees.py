@@ -58,6 +58,17 @@ class Votes:
     weights: Array
 
 
+def without_repeats(votes: Votes) -> Votes:
+    """The votes but for those that say the same of the same leaf as the one before."""
+    columns = [np.asarray(each) for each in (votes.trees, votes.nodes, votes.targets, votes.weights)]
+    if len({len(column) for column in columns}) > 1 or not len(votes.weights):
+        return votes  # which `forest_of` refuses
+    is_new = np.ones(len(votes.weights), bool)
+    is_new[1:] = np.any([column[1:] != column[:-1] for column in columns], axis=0)
+    trees, nodes, targets, weights = (column[is_new] for column in columns)
+    return votes if is_new.all() else Votes(trees.tolist(), nodes.tolist(), targets.tolist(), weights)
+
+
 def forest_of(nodes: Mapping[str, Any], splits: Array, votes: Votes, n_targets: int) -> Forest:
     """The forest of these nodes (`nodes_*` attributes by name); a tree begins with the first node of its id.
 

@@ -37,6 +37,7 @@ class Cpu:
     memory = None
     lacks = ()
     narrows_values = False
+    fills_channels = False
 
     def __init__(self, target: Target | None = None) -> None:
         """For a target; None means the processor that this runs on, which LLVM detects when it is needed."""

@@ -37,6 +37,7 @@ class Cuda:
     threads = 1
     lacks = (Descent, Order, Suppression)
     narrows_values = True
+    fills_channels = True
 
     def __init__(self, number: int = 0, most_bytes: int | None = None, of: Driver | None = None) -> None:
         """For the GPU of a number, with at most so many bytes of its memory; `of` is the driver that has it.

@@ -20,7 +20,7 @@ from ingot.providers import evaluators_of, resolve
 from ingot.runtime.evaluate import Evaluation
 from ingot.runtime.executable import Executable
 from ingot.runtime.guards import GuardFailed, KernelError
-from ingot.runtime.plan import KernelStep, Plan, Segment
+from ingot.runtime.plan import Jump, KernelStep, Plan
 from ingot.session import Session
 
 _KERNEL = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 4, *[ctypes.c_int64] * 3)
@@ -84,21 +84,18 @@ def pieces_by_thread(session: Session, compiled: Artifacts, feeds: Mapping[str, 
 
 def _noted(plan: Plan, note: Callable[[str, int, float, float], None]) -> Plan:
     """A plan whose kernels report when they ran."""
-    callables: dict[int, Any] = {}
+    functions: list[Any] = []
 
-    def step_of(step: Any) -> Any:
+    def noted(step: KernelStep | Jump) -> KernelStep | Jump:
         if not isinstance(step, KernelStep):
             return step
-        function = callables[len(callables)] = _KERNEL(_noting(step, note))
+        functions.append(function := _KERNEL(_noting(step, note)))
         address = ctypes.cast(function, ctypes.c_void_p).value
         assert address is not None
         return replace(step, address=address)
 
-    def segment_of(segment: Segment) -> Segment:
-        return replace(segment, steps=tuple(step_of(step) for step in segment.steps))
-
-    segments = tuple(segment_of(segment) for segment in plan.segments)
-    return replace(plan, segments=segments, keep=(*plan.keep, callables), codes={})
+    segments = tuple(replace(segment, steps=tuple(map(noted, segment.steps))) for segment in plan.segments)
+    return replace(plan, segments=segments, keep=(*plan.keep, functions), codes={})
 
 
 def _noting(step: KernelStep, note: Callable[[str, int, float, float], None]) -> Callable[..., int]:

@@ -16,19 +16,19 @@ export async function takePicture() {
     throw new Error(`no camera: ${/** @type {Error} */ (error).message}`);
   }
   const video = make("video", { autoplay: true, muted: true, playsInline: true, srcObject: stream });
-  const chosen = await new Promise((resolve) => {
-    let result = false;
+  /** @type {File | null} */
+  let file = null;
+  await new Promise((resolve) => {
     const dialog = make("dialog", { class: "camera", onclose: () => {
       dialog.remove();
-      resolve(result);
-    } }, video, make("div", { class: "row" }, make("button", { class: "primary", onclick: () => {
-      result = true;
-      frame(video).then(() => dialog.close());
+      resolve(null);
+    } }, video, make("div", { class: "row" }, make("button", { class: "primary", onclick: async () => {
+      file = await frame(video);
+      dialog.close();
     } }, "Use this frame"), make("button", { onclick: () => dialog.close() }, "Cancel")));
     document.body.append(dialog);
     dialog.showModal();
   });
-  const file = chosen ? await frame(video) : null;
   for (const track of stream.getTracks()) track.stop();
   return file;
 }

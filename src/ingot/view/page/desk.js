@@ -25,7 +25,7 @@ export function openDesk(app, name) {
   const isNew = !currentTab;
   currentTab = name;
   byId("main").classList.add("desk-open");
-  const bar = make("div", { class: "tabs", role: "tablist" }, ...[...tabs.values()].map((tab) => make("button", { role: "tab", class: tab.name === currentTab ? "on" : "", "data-tab": tab.name, onclick: () => openDesk(app, tab.name) }, tab.title)),
+  const bar = make("div", { class: "tabs", role: "tablist" }, ...[...tabs.values()].map((tab) => make("button", { role: "tab", ariaSelected: String(tab.name === currentTab), class: tab.name === currentTab ? "on" : "", "data-tab": tab.name, onclick: () => openDesk(app, tab.name) }, tab.title)),
     make("span", { class: "gap" }), make("button", { class: "close", title: "Close", onclick: closeDesk }, "×"));
   byId("desk").replaceChildren(bar, make("div", { class: "sheet" }));
   refreshDesk(name);

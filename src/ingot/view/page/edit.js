@@ -22,7 +22,8 @@ export function editing(app) {
     app.select(app.selection);
   });
   addEventListener("keydown", (event) => {
-    if (!isEditing || !(event.ctrlKey || event.metaKey) || ["INPUT", "TEXTAREA"].includes(/** @type {HTMLElement} */ (event.target).tagName)) return;
+    const target = /** @type {HTMLInputElement} */ (event.target);
+    if (!isEditing || !(event.ctrlKey || event.metaKey) || (["INPUT", "TEXTAREA"].includes(target.tagName) && !(target.dataset.field && target.value === target.defaultValue))) return;
     const key = event.key.toLowerCase();
     if (key !== "z" && key !== "y") return;
     event.preventDefault();

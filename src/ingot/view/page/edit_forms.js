@@ -30,7 +30,8 @@ export async function formOf(app, selection, send, upload, passes) {
 }
 
 /**
- * A field with a label; Enter makes the edit if the text has changed, Escape puts the old text back.
+ * A field with a label; Enter makes the edit if the text has changed, Escape puts the old text back. Of a text that has not
+ * changed, Escape and the keys of undo and redo are those of the page.
  * @param {string} name
  * @param {string} label
  * @param {string} text
@@ -38,9 +39,10 @@ export async function formOf(app, selection, send, upload, passes) {
  * @param {{list?: string, locked?: boolean, extra?: Node | null}} [options]
  */
 function field(name, label, text, commit, options = {}) {
-  const input = make("input", { type: "text", value: text, disabled: Boolean(options.locked), spellcheck: false, "data-field": name });
+  const input = make("input", { type: "text", value: text, defaultValue: text, disabled: Boolean(options.locked), spellcheck: false, "data-field": name });
   if (options.list) input.setAttribute("list", options.list);
   input.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
+    if (input.value === text && (event.key === "Escape" || event.ctrlKey || event.metaKey)) return;
     if (event.key === "Enter" && input.value !== text) commit(input.value);
     else if (event.key === "Escape") input.value = text;
     event.stopPropagation();

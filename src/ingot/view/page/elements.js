@@ -16,8 +16,16 @@ export function make(tag, properties = {}, ...children) {
     else if (name.startsWith("data-")) element.setAttribute(name, value);
     else /** @type {any} */ (element)[name] = value;
   }
-  for (const child of children) if (child !== null && child !== undefined) element.append(child instanceof Node ? child : document.createTextNode(String(child)));
+  for (const child of children) if (child !== null && child !== undefined) element.append(child instanceof Node ? child : document.createTextNode(visible(String(child))));
   return element;
+}
+
+/**
+ * A text whose marks for the direction of writing are spelled out: they would show another name than it is.
+ * @param {string} text
+ */
+export function visible(text) {
+  return text.replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
 /**
@@ -41,7 +49,7 @@ let hiding = 0;
  */
 export function announce(text, isBad = false) {
   const element = byId("message");
-  element.textContent = text;
+  element.textContent = visible(text);
   element.className = isBad ? "bad" : "";
   element.hidden = false;
   clearTimeout(hiding);

@@ -124,7 +124,9 @@ function pointing(app) {
  */
 function keyed(app, event) {
   const target = /** @type {HTMLElement} */ (event.target);
-  if (["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName) || document.querySelector("dialog[open]") || event.ctrlKey || event.metaKey) return;
+  const isLeft = event.key === "Escape" && target.closest("#panel"); // fields to edit that have changed keep theirs
+  if (isLeft) app.canvas.focus();
+  else if (["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName) || document.querySelector("dialog[open]") || event.ctrlKey || event.metaKey) return;
   if (event.altKey) {
     if (event.key === "ArrowLeft") history.back();
     else if (event.key === "ArrowRight") history.forward();

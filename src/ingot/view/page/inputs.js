@@ -78,7 +78,7 @@ function inputRow(app, [name, type], index) {
   const picker = make("input", { type: "file", hidden: true, onchange: () => picker.files[0] && sendFile(app, index, picker.files[0]) });
   const change = runs.changes[index], slider = make("div", { class: "slider" }, ...(change ? sliderPart(app, index, type) : []));
   const single = /\[(1?)\]$/.exec(type);
-  const value = single ? make("input", { type: "text", size: 8, placeholder: "value", onchange: () => value.value.trim() && sendFile(app, index, new File([single[1] ? `[${value.value}]` : value.value], "value.json")) }) : null;
+  const value = single ? make("input", { type: "text", size: 8, placeholder: "value", onchange: () => value.value.trim() && sendFile(app, index, new File([single[1] ? `[${value.value}]` : value.value], "typed.json")) }) : null;
   const tools = make("div", { class: "row tools" }, value,
     make("button", { onclick: () => picker.click(), title: ".npy .npz .json .pb, an image, a .wav sound" }, "File …"),
     looksLikeImage(type) ? make("button", { onclick: () => camera(app, index), title: "a frame of the camera" }, "Camera") : null,

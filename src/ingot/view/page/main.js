@@ -3,7 +3,7 @@
 import { App } from "./app.js";
 import { comparing } from "./compare.js";
 import { editing } from "./edit.js";
-import { announce, byId } from "./elements.js";
+import { announce, byId, visible } from "./elements.js";
 import { listening } from "./input.js";
 import { linking } from "./links.js";
 import { mapping } from "./map.js";
@@ -18,8 +18,8 @@ const MOST_WAITED = 200;
 
 async function start() {
   const scene = await newestScene(), { model } = scene;
-  document.title = `${model.title} · ingot`;
-  byId("name").textContent = model.title;
+  document.title = `${visible(model.title)} · ingot`;
+  byId("name").textContent = visible(model.title);
   byId("facts").textContent = model.facts;
   const app = new App(scene, byId("graph"));
   /** @type {any} */ (window).ingot = app;

@@ -39,8 +39,10 @@ export function showing(app) {
       parts = [make("p", { class: "bad" }, /** @type {Error} */ (error).message)];
     }
     if (mine === filled) {
+      const field = /** @type {HTMLElement | null} */ (panel.querySelector("[data-field]:focus"))?.dataset.field;
       panel.replaceChildren(...parts);
       panel.scrollTop = 0;
+      if (field) panel.querySelector(`[data-field="${CSS.escape(field)}"]`)?.focus(); // an edit was made by keyboard: the next one can be
     }
   };
   app.onSelect.push(show);
@@ -100,7 +102,7 @@ function groupPart(app, item) {
     ...(steps ? [make("h2", {}, "Equal parts"), steps] : []),
     ...costPart(app, item),
     make("h2", {}, "Operators by family"),
-    bars(item.mixture.map(([family, share]) => [app.scene.model.families[family].name, Math.round(share * 1000) / 10, "%"])),
+    bars(item.mixture.map(([family, share]) => [app.scene.model.families[family].name, Math.round(share * 1000) / 10, " %"])),
     ...(level ? ports(app, level) : []),
     ...valuePanel(app, [...new Set(instance.level.tracks.filter((track) => track.source === number).flatMap((track) => track.values))].slice(0, 4)),
   ];
@@ -154,7 +156,7 @@ async function leafPart(app, item) {
   if (node.more) parts.push(make("p", { class: "faint" }, `and ${node.more.toLocaleString()} more inputs or outputs`));
   parts.push(...valuePanel(app, node.outputs.map((/** @type {any} */ port) => port.value)));
   if (item.kind === "node") parts.push(...costPart(app, item), ...fatePart(app, item.number));
-  if (node.documentation) parts.push(make("h2", {}, "What it computes"), make("p", {}, node.documentation));
+  if (node.documentation) parts.push(make("h2", {}, "What it computes"), make("p", {}, ...spelled(node.documentation)));
   if (node.doc_string) parts.push(make("h2", {}, "Notes of the model"), make("p", {}, node.doc_string));
   if (node.metadata.length) parts.push(make("h2", {}, "Metadata"), table(node.metadata));
   return parts;
@@ -229,6 +231,14 @@ function fatePart(app, leaf) {
     }
   } }, "Compile and explain"));
   return [make("h2", {}, "Who runs it"), place];
+}
+
+/**
+ * A text of ours, in which names stand between backticks.
+ * @param {string} text
+ */
+function spelled(text) {
+  return text.split("`").map((part, place) => (place % 2 ? make("code", {}, part) : part));
 }
 
 /** @param {string[]} port */

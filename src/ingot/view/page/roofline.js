@@ -2,7 +2,7 @@
 // @ts-check
 import { scaledText, secondsText } from "./amounts.js";
 import { make } from "./elements.js";
-import { showStep } from "./steps.js";
+import { showStep, stepping } from "./steps.js";
 
 /**
  * @typedef {import("./app.js").App} App
@@ -24,7 +24,7 @@ export function roofline(app, profile) {
   const [operations, memory, cache] = profile.limits;
   const low = Math.floor(Math.min(-1, ...dots.map((dot) => dot.x))), high = Math.ceil(Math.max(2.2, Math.log10(operations / memory) + 0.6, ...dots.map((dot) => dot.x)));
   const top = Math.log10(operations) + 0.25, bottom = Math.min(...dots.map((dot) => dot.y), Math.log10(memory) + low) - 0.2;
-  const canvas = make("canvas", { class: "roofline" }), note = make("p", { class: "faint" }, `Measured: ${scaledText(operations, "FLOP/s")} of float32, ${scaledText(memory, "B/s")} from memory, ${scaledText(cache, "B/s")} from the second cache. Larger dots take longer. Kernels of other types than float32 may lie above.`);
+  const canvas = make("canvas", { class: "roofline" }), note = make("p", { class: "faint", role: "status" }, `Measured: ${scaledText(operations, "FLOP/s")} of float32, ${scaledText(memory, "B/s")} from memory, ${scaledText(cache, "B/s")} from the second cache. Larger dots take longer. Kernels of other types than float32 may lie above.`);
   const about = note.textContent;
   canvas.style.height = `${BOX.height}px`;
   let hovered = -1;
@@ -93,18 +93,19 @@ export function roofline(app, profile) {
     });
     return best;
   };
-  canvas.onmousemove = (/** @type {MouseEvent} */ event) => {
-    const next = nearest(event);
+  const hover = (/** @type {number} */ next) => {
     if (next === hovered) return;
     hovered = next;
     const dot = dots[hovered];
     note.textContent = dot ? `${dot.step.kernel}  ${dot.step.title}: ${secondsText(dot.step.cost[0])}, ${scaledText(10 ** dot.y, "op/s")}, ${(10 ** dot.x).toPrecision(3)} operations a byte` : about;
     draw();
   };
-  canvas.onclick = (/** @type {MouseEvent} */ event) => {
-    const dot = dots[nearest(event)];
-    if (dot) showStep(app, dot.step.leaves);
+  const go = (/** @type {number} */ which) => {
+    if (dots[which]) showStep(app, dots[which].step.leaves);
   };
+  canvas.onmousemove = (/** @type {MouseEvent} */ event) => hover(nearest(event));
+  canvas.onclick = (/** @type {MouseEvent} */ event) => go(nearest(event));
+  stepping(canvas, "Kernels below the limits of this machine", dots.length, (move) => hover(move(hovered)), () => go(hovered));
   new ResizeObserver(draw).observe(canvas);
   return make("div", {}, canvas, note);
 }

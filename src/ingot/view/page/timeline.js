@@ -2,7 +2,7 @@
 // @ts-check
 import { secondsText } from "./amounts.js";
 import { make } from "./elements.js";
-import { showStep } from "./steps.js";
+import { showStep, stepping } from "./steps.js";
 
 /**
  * @typedef {import("./app.js").App} App
@@ -19,7 +19,7 @@ export function timeline(app, profile) {
   const pieces = profile.timeline;
   if (!pieces.length) return make("p", { class: "faint" }, "There is no timeline of this run: no kernel ran by itself.");
   const lanes = Math.max(...pieces.map((piece) => piece[1])) + 1, end = Math.max(...pieces.map((piece) => piece[2] + piece[3]));
-  const height = TOP + lanes * LANE + 24, canvas = make("canvas", { class: "timeline" }), note = make("p", { class: "faint" }, HINT);
+  const height = TOP + lanes * LANE + 24, canvas = make("canvas", { class: "timeline" }), note = make("p", { class: "faint", role: "status" }, HINT);
   const families = app.scene.model.families, shade = app.drawing.theme.is_dark ? "dark" : "light";
   const colours = profile.steps.map((step) => families[step.family]?.[shade] || (shade === "dark" ? "#4a5462" : "#c9d0d8"));
   let from = 0, to = end, hovered = -1;
@@ -76,18 +76,19 @@ export function timeline(app, profile) {
     }
   };
   canvas.style.height = `${height}px`;
-  canvas.onmousemove = (/** @type {MouseEvent} */ event) => {
-    const next = place(event);
+  const hover = (/** @type {number} */ next) => {
     if (next === hovered) return;
     hovered = next;
     const piece = pieces[hovered];
     note.textContent = piece ? `${profile.steps[piece[0]].kernel}  ${profile.steps[piece[0]].title}: ${secondsText(piece[3])}, from ${secondsText(piece[2])} on` : HINT;
     draw();
   };
-  canvas.onclick = (/** @type {MouseEvent} */ event) => {
-    const piece = pieces[place(event)];
-    if (piece) showStep(app, profile.steps[piece[0]].leaves);
+  const go = (/** @type {number} */ which) => {
+    if (pieces[which]) showStep(app, profile.steps[pieces[which][0]].leaves);
   };
+  canvas.onmousemove = (/** @type {MouseEvent} */ event) => hover(place(event));
+  canvas.onclick = (/** @type {MouseEvent} */ event) => go(place(event));
+  stepping(canvas, "One run by thread", pieces.length, (move) => hover(move(hovered)), () => go(hovered));
   canvas.addEventListener("wheel", (/** @type {WheelEvent} */ event) => {
     event.preventDefault();
     const width = canvas.clientWidth - LEFT, at = from + ((event.offsetX - LEFT) / width) * (to - from), factor = event.deltaY > 0 ? 1.25 : 0.8;

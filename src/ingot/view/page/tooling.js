@@ -28,7 +28,7 @@ export function tooling(app) {
   byId("run").onclick = () => runModel(app);
   runs.onChange.push(refreshForm, () => {
     byId("run").textContent = runs.isRunning ? "Running …" : "▶ Run";
-    if (!runs.isRunning && app.selection.kind !== "model") app.select(app.selection);
+    if (!runs.isRunning && app.selection.kind !== "model" && !document.activeElement?.closest("#panel .edit")) app.select(app.selection); // what is typed there stays
   });
   app.onReplace.push(() => {
     forgetRuns();
