@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 import ingot
+from benchmarks import gpu_models, gpu_peers
 from ingot import Session
 from ingot.ir.tensor import Tensor
 from ingot.providers import named
@@ -196,20 +197,7 @@ class Timer:
         begin = time.perf_counter()
         session.run(None, feeds)
         whole = time.perf_counter() - begin
-        executable = session._compiled
-        assert executable is not None
-        replays = [
-            replay
-            for segment in executable.runner.frames[0].segments
-            for _, replay in segment._replays.values()
-            if replay is not None
-        ]
-
-        def launch() -> None:
-            for replay in replays:
-                replay()
-
-        return self.device.seconds(launch, _ROUNDS) * 1e6, whole * 1e6
+        return gpu_models.kernels_us(session, self.device), whole * 1e6
 
     def torchs(self, function: Callable[[], Any]) -> float:
         """Microseconds of what PyTorch does, in a CUDA graph."""
@@ -308,102 +296,18 @@ def _kernels(_: argparse.Namespace) -> tuple[str, int]:
 
 
 def _models(_: argparse.Namespace) -> tuple[str, int]:
-    from golden.zoo import graph_of
-    from ingot.tools.bench.asked import asked
-
-    timer, wrong = Timer(), 0
-    lines = [
-        "| model | compile s | kernels µs | host to host µs | torch µs | torch / ours | calls | error |",
-        "|---|---|---|---|---|---|---|---|",
+    """What `benchmarks.gpu_models` has measured, and what it measures now of what it has not."""
+    failed = 0
+    measured = {(own["network"], own["batch"], own["precision"]) for own in gpu_models.kept()}
+    missing = [
+        f"{name}:{batch}:{kind}"
+        for name, batch in gpu_peers.CASES
+        for kind in gpu_peers.PRECISIONS
+        if (name, batch, kind) not in measured
     ]
-    for name, batch, precision in (
-        ("resnet50", 1, None), ("resnet50", 64, None), ("bert_base", 1, None), ("bert_base", 32, None),
-        ("vit_base", 1, None), ("convnext_tiny", 1, None), ("unet", 1, None), ("gpt2_prefill", 1, None),
-        ("whisper_encoder", 1, None), ("mobilenet_v2", 1, None), ("swin_tiny", 1, None), ("lstm", 1, None),
-        ("resnet50", 1, "fp16"), ("resnet50", 64, "fp16"), ("bert_base", 1, "fp16"), ("bert_base", 32, "fp16"),
-    ):  # fmt: skip
-        label = f"{name}, {batch}{'' if precision is None else f', {precision}'}"
-        own_precision: Any = precision
-        try:
-            model = _with_weights(graph_of(name))
-            shapes = asked(model).shapes
-            begin = time.monotonic()
-            session = Session(model, providers=PROVIDERS, fallback=False, precision=own_precision)
-            seconds = time.monotonic() - begin
-            feeds = _feeds(session, shapes, batch)
-            ours, whole = timer.ours(session, feeds)
-            results = session.run(None, feeds)
-            expected = Session(model, providers=("cpu", "reference")).run(None, feeds)
-            error = max(_distance(result, own) for result, own in zip(results, expected, strict=True))
-            wrong += not error < (1e-3 if precision is None else 5e-2)
-            compiled = session.compiled
-            assert compiled is not None
-            peer = _peer(timer, name, feeds, precision)
-            beside = "| |" if peer is None else f"| {peer:.0f} | {peer / ours:.2f}"
-            lines.append(
-                f"| {label} | {seconds:.1f} | {ours:.0f} | {whole:.0f} {beside} "
-                f"| {len(compiled.program.calls)} | {error:.1e} |"
-            )
-        except Exception as failure:
-            wrong += 1
-            lines.append(f"| {label} | failed: {type(failure).__name__}: {str(failure)[:300]} | | | | | | |")
-    return "\n".join(lines), wrong
-
-
-def _distance(result: Any, expected: Any) -> float:
-    """The length of the difference over the length of what is expected."""
-    return float(np.linalg.norm(result.astype(np.float64) - expected) / max(1e-30, float(np.linalg.norm(expected))))
-
-
-def _with_weights(model: Any) -> Any:
-    """A model of the zoo with random weights of the size that leaves the scale of values about as it is."""
-    random = np.random.default_rng(0)
-    for value in model.graph.initializers.values():
-        shape = value.constant.shape
-        if str(value.constant.dtype) == "float32" and np.prod(shape) > 512:
-            fan = np.prod(shape[1:]) if len(shape) == 4 else shape[0]
-            array = random.standard_normal(shape, np.float32) / np.float32(np.sqrt(max(1, fan)))
-            value.constant = Tensor(array, name=value.constant.name)
-    return model
-
-
-def _feeds(session: Session, shapes: dict[str, tuple[int, ...]], batch: int) -> dict[str, Any]:
-    random = np.random.default_rng(1)
-    feeds = {}
-    for name, declared in session.inputs.items():
-        kind: Any = declared
-        shape = shapes.get(name) or tuple(size if isinstance(size, int) else 1 for size in kind.shape or ())
-        shape = (batch, *shape[1:]) if batch > 1 and shape else shape
-        dtype = kind.dtype.numpy
-        if dtype.kind == "f":
-            feeds[name] = random.standard_normal(shape).astype(dtype)
-        else:
-            feeds[name] = np.ones(shape, dtype) if "mask" in name else random.integers(0, 2, shape).astype(dtype)
-    return feeds
-
-
-def _peer(timer: Timer, name: str, feeds: dict[str, Any], precision: str | None) -> float | None:
-    """Microseconds of the same network of PyTorch, in a graph; None where there is none here."""
-    torch = timer.torch
-    kind = torch.float32 if precision is None else torch.float16
-    try:
-        tensors = {key: torch.from_numpy(array).cuda() for key, array in feeds.items()}
-        tensors = {key: own.to(kind) if own.is_floating_point() else own for key, own in tensors.items()}
-        if name in ("resnet50", "mobilenet_v2", "convnext_tiny", "swin_tiny"):
-            import torchvision
-
-            network = getattr(torchvision.models, {"swin_tiny": "swin_t"}.get(name, name))().eval().cuda().to(kind)
-            (x,) = tensors.values()
-            return timer.torchs(lambda: network(x))
-        if name == "bert_base":
-            import transformers
-
-            network = transformers.BertModel(transformers.BertConfig()).eval().cuda().to(kind)
-            first = next(iter(tensors.values()))
-            return timer.torchs(lambda: network(first))
-    except Exception as error:
-        print(f"no peer for {name}: {type(error).__name__}: {str(error)[:200]}")
-    return None
+    if missing:
+        failed = gpu_models.main(missing)
+    return "\n".join(gpu_models.table(gpu_models.kept(), gpu_peers.kept())), failed
 
 
 SECTIONS: dict[str, Callable[[argparse.Namespace], tuple[str, int]]] = {

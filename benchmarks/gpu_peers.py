@@ -1,12 +1,12 @@
 """What PyTorch takes for the networks that the provider `cuda` is judged by, on a GPU.
 
-    python -m benchmarks.gpu_peers [--ways eager,graph,compiled] [--seconds SECONDS] [--out FILE] [CASE...]
+    python -m benchmarks.gpu_peers [--ways eager,graph,compiled,autotuned] [--seconds SECONDS] [--out FILE] [CASE...]
 
-A case is `network:batch:precision`, such as `resnet50:64:fp16`. Each is run eagerly, in a CUDA graph, and compiled by
-`torch.compile(mode="max-autotune")`, which takes tens of seconds a network, so that the numbers are kept in
-benchmarks/results/gpu_peers.json, with the date and the versions that they are of; `--merge FILE...` adds those of
-other files to it. float32 is without TF32; of networks of convolutions the faster of both memory formats counts. Masks
-of ones are left out: PyTorch is quicker without them.
+A case is `network:batch:precision`, such as `resnet50:64:fp16`. Each is run eagerly, in a CUDA graph, compiled by
+`torch.compile(mode="reduce-overhead")`, which has CUDA graphs, too, and autotuned by `mode="max-autotune"`. The last
+two take from ten seconds to minutes a network, so that the numbers are kept in benchmarks/results/gpu_peers.json, with
+the date and the versions that they are of; `--merge FILE...` adds those of other files to it. float32 is without TF32;
+of networks of convolutions the faster of both memory formats counts. Masks of ones are left out: it is quicker so.
 """
 # mypy: disable-error-code="import-not-found"
 
@@ -17,6 +17,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any, TypeAlias
@@ -30,7 +31,8 @@ CASES = (
 """The networks, and the batch of each."""
 
 PRECISIONS = ("fp32", "fp16")
-WAYS = ("eager", "graph", "compiled")
+WAYS = ("eager", "graph", "compiled", "autotuned")
+_COMPILED = ("compiled", "autotuned")
 _CONVOLUTIONAL = ("resnet50", "convnext_tiny", "unet")
 
 _ROUNDS = 30
@@ -84,7 +86,7 @@ def measured(name: str, batch: int, precision: str, ways: Sequence[str]) -> Iter
     formats = [torch.contiguous_format, *([torch.channels_last] if name in _CONVOLUTIONAL else [])]
     for way in ways:
         begin, times = time.monotonic(), []
-        for memory_format in formats[:1] if way == "compiled" else formats:
+        for memory_format in formats[:1] if way in _COMPILED else formats:
             times.append(_times(RUNS[way], module.to(memory_format=memory_format), hosts))
             torch.cuda.empty_cache()
         device, host = (min(column) for column in zip(*times, strict=True))
@@ -186,17 +188,22 @@ def _graph(module: Any, inputs: Sequence[Any]) -> Network:
     return run
 
 
-def _compiled(module: Any, inputs: Sequence[Any]) -> Network:
+def _compiled(module: Any, inputs: Sequence[Any], mode: str = "reduce-overhead") -> Network:
     import torch
 
     torch._dynamo.reset()
-    compiled = torch.compile(module, mode="max-autotune", dynamic=False)
+    compiled = torch.compile(module, mode=mode, dynamic=False)
     for _ in range(_WARM_UP_ROUNDS):
         compiled(*inputs)
     return lambda own: compiled(*own)
 
 
-RUNS: dict[str, Callable[[Any, Sequence[Any]], Network]] = {"eager": _eager, "graph": _graph, "compiled": _compiled}
+RUNS: dict[str, Callable[[Any, Sequence[Any]], Network]] = {
+    "eager": _eager,
+    "graph": _graph,
+    "compiled": _compiled,
+    "autotuned": partial(_compiled, mode="max-autotune"),
+}
 
 
 def _device_times(function: Callable[[], Any]) -> list[float]:

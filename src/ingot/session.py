@@ -19,7 +19,7 @@ from ingot.ir.types import TensorType, Type, is_static
 from ingot.ir.value import Value
 from ingot.passes.levels import refuse_level
 from ingot.passes.precisions import Precision, refuse_precision
-from ingot.providers import DEFAULT, PROVIDERS, compiler_of, is_evaluator, resolve
+from ingot.providers import PROVIDERS, compiler_of, default_providers, is_evaluator, resolve
 from ingot.runtime.assumptions import Assumptions
 from ingot.runtime.ended_work import Proceed, until_ended
 from ingot.runtime.executable import Executable
@@ -41,8 +41,10 @@ from ingot.variants import Variants
 if TYPE_CHECKING:
     from ingot.compile import Artifacts, Build
     from ingot.infer.typed import TypedModel
+    from ingot.ir.node import Node
     from ingot.ops.catalog import Catalog
     from ingot.ops.define import Operator
+    from ingot.ops.facts import Fact
     from ingot.repair.record import Repair
     from ingot.runtime.evaluate import Evaluation, Observer
     from ingot.runtime.order import Orders
@@ -110,7 +112,7 @@ class Session:
         custom = tuple(operators)
         self._catalog = (catalog or _standard()).with_operators(*custom) if custom else catalog
         self._seed = seed
-        self._named = tuple(_default_providers() if providers is None else providers)
+        self._named = tuple(default_providers() if providers is None else providers)
         self._providers = resolve(self._named)
         if not self._providers:
             raise InputError("a session needs a provider", hint=f"of {', '.join(PROVIDERS)}")
@@ -287,6 +289,14 @@ class Session:
         names = tuple(provider.name for provider in self._providers)
         is_compiled = self._compiled is not None or bool(self._variants)
         return names[1:] or ("reference",) if self._compiler is not None and not is_compiled else names
+
+    def evaluated_by(self, node: Node, inputs: Sequence[Fact]) -> str:
+        """Who computes a node that is not in a kernel, by name, from what is known of its inputs."""
+        operator = self.catalog.newest(node.domain, node.op_type)
+        for evaluator in self._evaluators:
+            if evaluator.takes_all or evaluator.refuses(node, operator, inputs, ()) is None:
+                return evaluator.name
+        return "reference"
 
     @property
     def catalog(self) -> Catalog:
@@ -652,11 +662,6 @@ def _proceed(interrupt: Interrupt | None, background: Background | None) -> Call
 def _is_open(value: Value) -> bool:
     """Whether a run may know more of an input than its declared type says."""
     return not isinstance(value.type, TensorType) or not is_static(value.type.shape)
-
-
-def _default_providers() -> tuple[str, ...]:
-    setting = os.environ.get("INGOT_PROVIDERS")
-    return tuple(name.strip() for name in setting.split(",")) if setting else DEFAULT
 
 
 def _may_draft() -> bool:

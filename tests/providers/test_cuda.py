@@ -26,7 +26,7 @@ from ingot.dims import Dim
 from ingot.dtypes import Array, DType
 from ingot.errors import ProviderError
 from ingot.loops.ir import Buffer, Contraction, Index, Kernel, Load, Var
-from ingot.providers import DEFAULT, named
+from ingot.providers import DEFAULT, compiling_providers, named
 from ingot.providers.cuda import Cuda
 from ingot.providers.cuda.code import EmittedKernel, loaded_from
 from ingot.providers.cuda.device import Device
@@ -34,9 +34,13 @@ from ingot.providers.cuda.driver import Driver, DriverError, open_driver
 from ingot.providers.cuda.launch import grid_of
 from ingot.runtime.device_array import DeviceArray
 from ingot.runtime.dlpack import imported
+from ingot.runtime.plan import Jump
 from ingot.runtime.provider import Replay
 from ingot.schedule.gpu import SPLIT_ELEMENTS
 from ingot.schedule.schedule import Scheduled
+from ingot.tools.inspect.bodies import traced
+from ingot.tools.inspect.explained import explained
+from ingot.tools.inspect.measured import measured
 from providers.emulated import HAS_COMPILER, Emulated, Library, as_text
 from providers.test_own_memory import BRANCH, LOOP
 from providers.test_third_provider import HEAD, MIXED
@@ -255,6 +259,7 @@ def test_memory_is_given_back_and_stays_below_its_limit() -> None:
     del session
     gc.collect()
     assert provider.memory.used == 0
+    provider.memory.release_kept()
     assert not provider.library.allocated
 
 
@@ -356,7 +361,7 @@ def test_a_capture_that_the_driver_refuses_is_no_error_of_the_run(function: str)
     session.run(None, feeds)
     device, begin = provider.memory, provider.memory.capture
 
-    def refused(launches: Callable[[], None], before: Replay | None = None) -> object:
+    def refused(launches: Callable[[], None], before: Replay | None = None, _: object = None) -> object:
         provider.library.failures[function] = 901
         captured = begin(launches, before)
         provider.library.failures.clear()
@@ -724,6 +729,7 @@ def test_what_is_exported_lives_as_long_as_what_took_it() -> None:
     np.testing.assert_array_equal(taken.numpy(), normal(3, 4))
     del taken, capsule
     gc.collect()
+    provider.memory.release_kept()
     assert address not in provider.library.allocated
     assert "cuCtxSynchronize" in provider.library.calls
 
@@ -788,3 +794,141 @@ def test_what_nobody_compiles_is_left_to_the_reference() -> None:
     session = Session(ingot.parse_model(text), providers=(Emulated(), "cpu", "reference"), fallback=False)
     (result,) = session.run(None, {"x": np.zeros(2, np.float32)})
     assert result.tolist() == expected(text, {"x": np.zeros(2, np.float32)})[0].tolist()
+
+
+@emulated
+def test_large_arrays_go_through_pinned_memory_a_piece_at_a_time() -> None:
+    provider = Emulated()
+    memory, array = provider.memory, np.random.default_rng(0).integers(0, 255, (9 << 20) + 5, np.uint8)
+    own = DeviceArray.of(array, memory)
+    np.testing.assert_array_equal(own.numpy(), array)
+    assert provider.library.calls.count("cuMemcpyHtoDAsync_v2") == 5
+    assert "cuMemHostRegister_v2" not in provider.library.calls, "others may use the array meanwhile"
+    threads = [threading.Thread(target=DeviceArray.of, args=(array, memory)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    provider.library.calls.clear()
+    memory.upload_own(array, own.address)
+    np.testing.assert_array_equal(own.numpy(), array)
+    assert (
+        provider.library.calls.count("cuMemHostRegister_v2") == provider.library.calls.count("cuMemHostUnregister") == 1
+    )
+
+
+@emulated
+def test_memory_that_is_free_is_given_back_where_there_is_too_little() -> None:
+    provider = Emulated(most_bytes=1 << 20)
+    memory = provider.memory
+    memory.free(memory.allocate(600_000))
+    first = memory.allocate(900_000)
+    with pytest.raises(ProviderError, match="exceed the limit"):
+        memory.allocate(600_000)
+    memory.free(first)
+    other = Emulated().memory
+    other.free(other.allocate(1000))
+    library = other.driver._library
+    library.failures["cuMemAllocAsync"] = 2
+    with pytest.raises(DriverError, match="OUT_OF_MEMORY"):
+        other.allocate(2000)
+    assert not library.allocated
+    library.failures.clear()
+    other.free(other.allocate(2000))
+
+
+@emulated
+def test_a_gpu_that_is_lost_says_so_and_its_memory_is_forgotten() -> None:
+    provider = Emulated()
+    session = opened(graph("float[n] x", "y = Exp (x)"), provider)
+    session.run(None, {"x": normal(5)})
+    provider.library.failures.update(dict.fromkeys(("cuStreamSynchronize", "cuMemFreeAsync", "cuMemFreeHost"), 719))
+    with pytest.raises(DriverError, match="CUDA_ERROR_LAUNCH_FAILED") as error:
+        session.run(None, {"x": normal(5)})
+    assert error.value.hint == "the GPU is lost for this process: start it again"
+    del session
+    gc.collect()
+
+
+@emulated
+def test_what_runs_on_the_gpu_is_explained_and_timed_by_events() -> None:
+    text = f"{HEAD} g (float[n, m] x) => (y, i) {{ k = Constant <value_ints = [2]> () t = Exp (x) y, i = TopK (t, k) }}"
+    session = Session(ingot.parse_model(text), providers=(Emulated(), "cpu", "reference"), fallback=False)
+    compiled = session.compiled
+    assert compiled is not None
+    trace = traced(compiled)
+    times = measured(session, trace, {"x": normal(3, 4)}, 0.01)
+    assert times.provider == "cuda"
+    assert times.limits is not None
+    assert [step.seconds for step in times.steps if step.kernel is not None] == [0.25e-3], "as the events say"
+    entry = explained(compiled, trace, {}, times, session)
+    assert entry.provider == "cuda"
+    assert {node.operator: node.provider for node in entry.nodes if node.provider} == {"Exp": "cuda", "TopK": "cpu"}
+    assert [copy.to for copy in entry.copies] == ["device", "host"]
+
+
+def test_commands_look_into_what_the_environment_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert compiling_providers() == DEFAULT
+    monkeypatch.setenv("INGOT_PROVIDERS", "cuda, cpu,reference")
+    assert compiling_providers() == ("cuda", "cpu", "reference")
+    monkeypatch.setenv("INGOT_PROVIDERS", "reference")
+    assert compiling_providers() == DEFAULT
+
+
+COUNTED = f"""{HEAD} g (float[n, 3] x) => (float[m] y) {{
+    five = Constant <value = int64 {{5}}> ()
+    yes = Constant <value = bool {{1}}> ()
+    zeros = Constant <value = float[3] {{0, 0, 0}}> ()
+    y = Loop (five, yes, zeros) <body = b (int64 i, bool c, float[3] s) => (bool c2, float[3] t) {{
+        c2 = Constant <value = bool {{1}}> ()
+        row = Gather (x, i) e = Exp (row) n = ReduceSum (e) u = Div (e, n) t = Add (s, u)
+    }}>
+}}"""
+
+
+@emulated
+def test_a_loop_that_only_sizes_decide_on_is_one_launch() -> None:
+    provider = Emulated()
+    session = opened(COUNTED, provider)
+    assert session.compiled is not None
+    assert any(isinstance(step, Jump) for step in session.compiled.plan.segments[0].steps)
+    for number in range(5):
+        feeds = {"x": normal(5, 3) + number}
+        provider.library.calls.clear()
+        on_device = DeviceArray.of(feeds["x"], provider.memory)
+        for own in (feeds, {"x": on_device}):
+            np.testing.assert_allclose(session.run(None, own)[0], expected(COUNTED, feeds)[0], 1e-5)
+    assert provider.library.calls.count("cuGraphLaunch") == 2
+    assert provider.library.calls.count("cuLaunchKernel") == 1, "a copy of what is on the device"
+
+
+@emulated
+def test_a_recurrent_network_is_one_launch() -> None:
+    text = f"""{HEAD} g (float[7, b, 4] x, float[1, 24, 4] w, float[1, 24, 6] r) => (y, h, c) {{
+        y, h, c = LSTM <hidden_size = 6> (x, w, r)
+    }}"""
+    provider = Emulated()
+    session = opened(text, provider)
+    feeds = {"x": normal(7, 2, 4), "w": normal(1, 24, 4), "r": normal(1, 24, 6)}
+    for _ in range(4):
+        provider.library.calls.clear()
+        for result, own in zip(session.run(None, feeds), expected(text, feeds), strict=True):
+            np.testing.assert_allclose(result, own, 1e-4, 1e-6)
+    assert provider.library.calls.count("cuGraphLaunch") == 1
+    assert not provider.library.calls.count("cuLaunchKernel")
+
+
+@emulated
+def test_loops_of_many_trips_are_not_captured() -> None:
+    device, launches = Emulated().memory, 0
+    function = device.copy_function
+
+    def begin() -> None:
+        nonlocal launches
+        for _ in range(20_000):
+            launches += 1
+            device.launch(function, (1, 0, 1), (1, 1), [0])
+
+    assert device.capture(begin) is None
+    assert launches == 1 + (1 << 14)
+    device.finish()

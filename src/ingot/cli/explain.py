@@ -48,7 +48,7 @@ def explain(
     from ingot.tools.inspect.measured import measured
 
     times = measured(inside.session, inside.trace, inside.feeds, seconds) if seconds else None
-    entry = explained(inside.compiled, inside.trace, inside.sizes, times)
+    entry = explained(inside.compiled, inside.trace, inside.sizes, times, inside.session)
     if as_json:
         write_json(asdict(entry))
         return

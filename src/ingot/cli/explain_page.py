@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 _TIMES = ("time", "share")
+_BY = {"cpu": "processor, one by one"}
+"""What a provider is called that computes nodes one by one, where that is not its name."""
 _ABSENT = {
     How.KNOWN: "computed when the model is compiled: constants, and sizes",
     How.SAME: "they give what they read",
@@ -29,15 +31,17 @@ _ABSENT = {
 def page(model: str, explained: Explained) -> Iterator[RenderableType]:
     """The parts of the page, top to bottom."""
     if explained.kernels:
-        yield heading(f"kernels of {model}", f"cpu, {counted(explained.threads, 'thread')}")
+        threads = f", {counted(explained.threads, 'thread')}" if explained.provider == "cpu" else ""
+        yield heading(f"kernels of {model}", explained.provider + threads)
         yield from _kernels(explained)
     if explained.copies:
         yield heading("copies", "of every run, between the host and the memory of the device")
         yield rows((f"to the {copy.to}", copy.value or "", copy.type) for copy in explained.copies)
     called = [node for node in explained.nodes if node.how == How.CALLED.value]
     if called:
-        yield heading("on the reference")
-        yield rows(_called(node, explained) for node in called)
+        for provider in dict.fromkeys(node.provider for node in called):
+            yield heading(f"on the {_BY.get(provider or '', provider)}")
+            yield rows(_called(node, explained) for node in called if node.provider == provider)
     for how, note in _ABSENT.items():
         nodes = [node for node in explained.nodes if node.how == how.value]
         if nodes:

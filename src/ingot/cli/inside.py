@@ -66,6 +66,7 @@ def look_inside(
     Sizes that are not set are 1, reported on stderr unless `quiet`. What is compiled for a target cannot be run.
     """
     from ingot.deploy.compiled import compiled_for
+    from ingot.providers import compiling_providers
     from ingot.session import Session
     from ingot.tools.bench.inputs import inputs
     from ingot.tools.inspect.bodies import traced
@@ -77,7 +78,7 @@ def look_inside(
         advice = f"(give --shape {open_sizes[0]}=N)"
         click.echo(printable(f"assumed to be 1: {', '.join(open_sizes)} {advice}"), err=True)
     if target is None:
-        session = Session(model, providers=("cpu", "reference"), threads=threads, fallback=False, precision=precision)
+        session = Session(model, providers=compiling_providers(), threads=threads, fallback=False, precision=precision)
         compiled = session.compiled
         assert compiled is not None  # without fallback
     else:

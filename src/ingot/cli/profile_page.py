@@ -35,7 +35,8 @@ class _Group:
 def page(model: str, inputs: Mapping[str, str], measured: Measured, *, each: bool = False) -> Iterator[RenderableType]:
     """The parts of the page, top to bottom; alike kernels have one row, unless `each` is to have its own."""
     about = [f"{name} {type_}" for name, type_ in inputs.items()]
-    yield heading(f"{model}, {counted(measured.threads, 'thread')}, {counted(measured.runs, 'run')}", ", ".join(about))
+    where = counted(measured.threads, "thread") if measured.limits is None else measured.provider
+    yield heading(f"{model}, {where}, {counted(measured.runs, 'run')}", ", ".join(about))
     total = sum(step.seconds for step in measured.steps)
     shown: list[tuple[str | Text, ...]] = [tuple(Text(name, style="dim") for name in COLUMNS)]
     groups = sorted(_groups(measured.steps, each), key=lambda group: -group.seconds)
@@ -82,11 +83,21 @@ def _totals(measured: Measured) -> Iterator[tuple[str, str]]:
     )  # fmt: skip
     rates = f"{_rate(operations, measured.kernels) or 0} GFLOP/s, {_rate(moved, measured.kernels) or 0} GB/s"
     yield seconds_text(measured.kernels), f"in {counted(len(kernels), 'kernel')}: {rates}, {size_text(moved)} moved"
+    if measured.limits is not None and measured.kernels:
+        of = [_share_of(operations, measured.kernels, measured.limits[0])]
+        of.append(_share_of(moved, measured.kernels, measured.limits[1]))
+        limits = f"{measured.limits[0] / 1e9:,.0f} GFLOP/s of float32 and {measured.limits[1] / 1e9:,.0f} GB/s"
+        yield "", f"of the {limits} that the device has: {of[0]} and {of[1]}"
     if len(kernels) < len(measured.steps):
         yield seconds_text(measured.calls), f"in {counted(len(measured.steps) - len(kernels), 'node')} on the reference"
     yield seconds_text(measured.whole), f"a run as a whole, {_compared(measured)}"
-    start = "starting a kernel alone to measure it, which a run does not do"
-    yield seconds_text(measured.start), f"{start}: taken off each of them"
+    if measured.limits is None:
+        start = "starting a kernel alone to measure it, which a run does not do"
+        yield seconds_text(measured.start), f"{start}: taken off each of them"
+
+
+def _share_of(amount: int, seconds: float, limit: float) -> str:
+    return f"{amount / seconds / limit:.0%}"
 
 
 def _compared(measured: Measured) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
@@ -18,7 +19,19 @@ PROVIDERS = {
 """The module and class of each provider; imported when first used."""
 
 DEFAULT = ("cpu", "reference")
-"""The providers of a session that names none: a GPU is used only where it is asked for."""
+"""Those that are used unless others are named: a GPU is used only where it is asked for."""
+
+
+def default_providers() -> tuple[str, ...]:
+    """The providers of a session that names none: those that INGOT_PROVIDERS lists, else the default."""
+    setting = os.environ.get("INGOT_PROVIDERS")
+    return tuple(name.strip() for name in setting.split(",")) if setting else DEFAULT
+
+
+def compiling_providers() -> tuple[str, ...]:
+    """The same, for what only a provider that compiles can be asked: the default where the first does not."""
+    names = default_providers()
+    return DEFAULT if names[0] == "reference" else names
 
 
 def resolve(providers: Iterable[str | Provider]) -> tuple[Provider, ...]:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 _ALIGN = 16
 """Kernels take tensors to begin at multiples of so many bytes."""
 
+DLPACK_CUDA = 2
+"""The type of device of NVIDIA's GPUs, in DLPack."""
+
 _NOT_ASKED = object()
 
 

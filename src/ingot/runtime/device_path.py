@@ -50,7 +50,7 @@ _Key: TypeAlias = "tuple[Any, ...]"
 
 
 class DevicePath:
-    """The fast path of a plan for a device that has one segment, without jumps and without calls."""
+    """The fast path of a plan for a device that has one segment, without calls, whose sizes say what runs."""
 
     def __init__(self, plan: Plan, device: DeviceMemory) -> None:
         self._names = tuple(plan.inputs)
@@ -83,8 +83,8 @@ class DevicePath:
                     feed = np.ascontiguousarray(feed)
                 key.append((feed.shape, feed.dtype, False))
             else:
-                feed = feed if type(feed) is DeviceArray else self._device.adopted(feed)
-                if feed is None or feed.memory is not self._device:
+                feed = self._device.adopted(feed)
+                if feed is None:
                     return None
                 key.append((feed.shape, feed.dtype, True))
             inputs.append(feed)
@@ -134,11 +134,11 @@ class DevicePath:
         return True
 
     def _is_straight(self, runner: PlanRunner) -> bool:
-        """Whether all that a run does is one segment of kernels, whose results are the outputs."""
+        """Whether all that a run does is one segment, whose sizes say what runs, and whose results are the outputs."""
         segments = runner.segments
         return (
             len(segments) == 1
-            and segments[0].is_straight
+            and segments[0].counters is not None
             and segments[0].call is None
             and runner.gives_fresh_arrays
             and {number for number, _ in segments[0].downloads}.issuperset(runner.outputs)
@@ -185,6 +185,11 @@ class DeviceRun:
         self._replay: Replay | None = None
         self._captured: tuple[Any, ...] = ()
         """The addresses that the launch is of."""
+        self._is_refused = False
+        """Whether the device captures nothing."""
+        self._to: dict[int, int] = {}
+        self._from: dict[int, int] = {}
+        """Where inputs go, and where results are, by slot."""
         self._moving: set[int] = set()
         """Inputs on the device that were at several addresses."""
         used, own, staged = 0, {}, 0
@@ -215,25 +220,25 @@ class DeviceRun:
         for each in self._inputs:
             if each.staged is not None and each.size:
                 ctypes.memmove(boxes.to_device + each.staged, address_of(inputs[each.number]), each.size)
-        addresses = self._addresses(inputs)
-        replay = self._replay
-        if replay is None or addresses != self._captured:
-            addresses = self._prepare(inputs)
-            replay = self._replay
+        if not self._is_refused and (self._replay is None or self._addresses(inputs) != self._captured):
+            self._prepare(inputs)
+        if self._is_refused:
+            self._place()
         copies = []
         for each in self._inputs:
             if each.staged is None and each.size:
                 value = inputs[each.number]
                 if type(value) is np.ndarray:
-                    device.upload(value, frame.slots[each.slot])
+                    device.upload(value, self._to[each.slot])
                 elif each.number in self._moving:
-                    copies.append((frame.slots[each.slot], value.address, each.size))
+                    copies.append((self._to[each.slot], value.address, each.size))
         if copies:
             device.copy(copies)
-        if replay is None:
+        if self._replay is None:
             self._begin()
+            self._note_results()
         else:
-            replay()
+            self._replay()
         results = self._fetched(is_kept)
         device.finish()
         if frame.words[0] or frame.words[1]:
@@ -245,17 +250,17 @@ class DeviceRun:
 
     def _fetched(self, is_kept: bool) -> list[Any]:
         """The results that are not staged, which are being copied, and None for the others."""
-        device, slots = self._device, self._frame.slots
+        device, places = self._device, self._from
         results: list[Any] = []
         copies = []
         for own in self._results:
             if is_kept:
                 array = DeviceArray.new(device, own.shape, own.dtype)
-                copies.append((array.address, slots[own.slot], own.size))
+                copies.append((array.address, places[own.slot], own.size))
                 results.append(array)
             elif own.staged is None:
                 results.append(device.result_array(own.shape, own.dtype))
-                device.download(slots[own.slot], results[-1])
+                device.download(places[own.slot], results[-1])
             else:
                 results.append(None)
         if copies:
@@ -275,32 +280,43 @@ class DeviceRun:
             if type(inputs[each.number]) is DeviceArray and each.number not in self._moving
         ]
 
-    def _prepare(self, inputs: Sequence[Any]) -> tuple[Any, ...]:
-        """Capture the launch for the addresses of now, which are returned."""
-        segment, frame = self._segment, self._frame
+    def _prepare(self, inputs: Sequence[Any]) -> None:
+        """Capture the launch for the addresses of now."""
+        segment, slots = self._segment, self._frame.slots
         if self._replay is not None:
             direct = [each.number for each in self._inputs if type(inputs[each.number]) is DeviceArray]
-            kept = dict(zip([n for n in direct if n not in self._moving], self._captured[_OWN:], strict=False))
-            self._moving.update(number for number, address in kept.items() if inputs[number].address != address)
-        if segment.binding is not self._binding:
-            segment.install(self._binding)
-        homes = {}
+            before = zip([n for n in direct if n not in self._moving], self._captured[_OWN:], strict=False)
+            self._moving.update([number for number, address in before if inputs[number].address != address])
+        self._place()
         for each in self._inputs:
             value = inputs[each.number]
-            if type(value) is DeviceArray and value.is_aligned and each.number not in self._moving:
-                homes[each.slot] = frame.slots[each.slot]
-                frame.slots[each.slot] = value.address
-            elif type(value) is DeviceArray:
-                self._moving.add(each.number)
+            if type(value) is DeviceArray and each.number not in self._moving:
+                if value.is_aligned and segment.prepared.is_straight:
+                    slots[each.slot] = value.address
+                else:  # kernels could write there, where loops swap slots
+                    self._moving.add(each.number)
         try:
-            self._replay = self._device.capture(self._begin, self._replay)
+            counters = [slots[slot] for slot in segment.prepared.counters or ()]
+            self._replay = self._device.capture(self._begin, self._replay, counters)
+            self._note_results()
         finally:
-            for slot, home in homes.items():
-                frame.slots[slot] = home
+            if segment.prepared.is_straight:
+                for slot, home in self._to.items():
+                    slots[slot] = home
         if self._replay is None:
+            self._is_refused = True
             self._moving.update(each.number for each in self._inputs)
         self._captured = self._addresses(inputs)
-        return self._captured
+
+    def _place(self) -> None:
+        """Have the slots of the binding in place, and note where inputs go."""
+        if self._segment.binding is not self._binding:
+            self._segment.install(self._binding)
+        self._to = {each.slot: self._frame.slots[each.slot] for each in self._inputs}
+
+    def _note_results(self) -> None:
+        """Note where results are: loops have swapped slots."""
+        self._from = {own.slot: self._frame.slots[own.slot] for own in self._results}
 
     def _begin(self) -> None:
         """Begin the copies of what is staged, and the kernels between them."""

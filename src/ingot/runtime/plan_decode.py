@@ -67,6 +67,11 @@ class PlanDecoder:
         self.nodes: Sequence[Mapping[str, Node]] = ()
         """The nodes of calls for each plan, by the names of their outputs."""
 
+    def finish(self) -> None:
+        """Wait for what began in the background."""
+        if self._device is not None:
+            self._device.finish()
+
     def plan(self, stored: StoredPlan) -> Plan:
         tensor, arrays = self.tensor, self.arrays
         memory = tuple((slot, arrays[number]) for slot, number in stored.memory)

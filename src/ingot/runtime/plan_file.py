@@ -120,7 +120,10 @@ def read(path: Path, threads: int, most_trips: int = MOST_TRIPS, device: DeviceM
     stored = StoredFile(*json.loads(text))
     memory = np.frombuffer(whole, np.uint8)[_rounded(end) :]
     own = None if device is None else (device, code)
-    return _decoded(stored, PlanDecoder(stored, memory, address, owner, threads, most_trips, own), address)
+    decoder = PlanDecoder(stored, memory, address, owner, threads, most_trips, own)
+    decoded = _decoded(stored, decoder, address)
+    decoder.finish()
+    return decoded
 
 
 def _is_whole(file: BufferedReader, start: int, digest: bytes) -> bool:

@@ -8,7 +8,7 @@ in `providers/__init__.py`, and nothing else changes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 if TYPE_CHECKING:
@@ -74,6 +74,9 @@ class DeviceMemory(Protocol):
     def upload(self, array: Array, address: int) -> None:
         """Copy a contiguous array of the host to an address."""
 
+    def upload_own(self, array: Array, address: int) -> None:
+        """The same, of memory that nobody but the caller knows of, such as that of a file it has mapped."""
+
     def download(self, address: int, array: Array) -> None:
         """Begin to copy as many bytes as a contiguous array of the host has from an address to it.
 
@@ -92,11 +95,13 @@ class DeviceMemory(Protocol):
         That state is shared memory.
         """
 
-    def capture(self, begin: Callable[[], None], before: Replay | None = None) -> Replay | None:
+    def capture(
+        self, begin: Callable[[], None], before: Replay | None = None, counters: Collection[int] = ()
+    ) -> Replay | None:
         """What begins, in one call, all kernels and copies that `begin` would begin alike; none begin now.
 
-        `before` is such a call that is not needed any more, and may become the new one. None where there is no such
-        thing.
+        `before` is such a call that is not needed any more, and may become the new one. `counters` are addresses of
+        shared int64 numbers: a kernel reads what is there when it is captured. None where there is no such thing.
         """
 
     def adopted(self, value: Any) -> DeviceArray | None:
@@ -108,6 +113,12 @@ class DeviceMemory(Protocol):
 
     def settle(self) -> None:
         """Wait until nobody reads or writes memory of the device: other libraries, too."""
+
+    def timed(self, begin: Callable[[], None]) -> float:
+        """The seconds that what `begin` begins takes on the device, once it is done."""
+
+    def limits(self) -> tuple[float, float]:
+        """Operations of float32, and bytes read or written, in a second: the latter measured."""
 
     def stored(self, address: int) -> bytes | None:
         """The code of the kernel at an address as plan files hold it; None for what only this process can have."""

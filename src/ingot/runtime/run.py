@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -203,15 +204,18 @@ class PlanRunner:
         row = 0
         while row < len(steps) and not (words[0] or words[1]):
             step = steps[row]
-            begin = perf_counter()
-            following = thread_pool().run(segment.rows[row : row + 1], frame.table, frame.state, self.plan.threads)
+            run = partial(thread_pool().run, segment.rows[row : row + 1], frame.table, frame.state, self.plan.threads)
             if isinstance(step, Jump):
-                row = following
+                row = run()
+                continue
+            if self.plan.device is None:
+                begin = perf_counter()
+                run()
+                seconds = perf_counter() - begin
             else:
-                if self.plan.device is not None:
-                    self.plan.device.finish()
-                observe(step, perf_counter() - begin, sizes)
-                row += 1
+                seconds = self.plan.device.timed(run)
+            observe(step, seconds, sizes)
+            row += 1
 
 
 def _upload(device: DeviceMemory, prepared: PreparedSegment, values: list[Any], slots: Any) -> None:

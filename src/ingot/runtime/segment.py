@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from ingot.codegen.jumps import BEGIN, NEXT_RUN, JumpSlots
 from ingot.prim.tensor import Call, HostStep, RandomKey, SizeReading, Tensor
 from ingot.runtime.bind import Binder
 from ingot.runtime.entry import Entry, SizeCheck
 from ingot.runtime.guards import GuardFailed
-from ingot.runtime.plan import Ints, Jump, Plan, Segment
+from ingot.runtime.plan import Ints, Jump, KernelStep, Plan, Segment
 
 Caller: TypeAlias = Callable[[Call | RandomKey, list[Any]], Sequence[Any]]
 """Has the reference run the node of a call on its arguments, or draws a key."""
@@ -35,6 +36,8 @@ class PreparedSegment:
         self.call = segment.call
         self.is_straight = not any(isinstance(step, Jump) for step in segment.steps)
         """Whether all kernels of it run, in order."""
+        self.counters = _counters(segment.steps, plan.shared)
+        """The slots of the counters of its loops, if sizes alone say what runs; None if results do."""
         results = () if segment.call is None else plan.call_results.get(segment.call, ())
         arguments = () if segment.call is None else segment.call.arguments
         self._arguments = [None if tensor is None else numbers[tensor] for tensor in arguments]
@@ -90,6 +93,17 @@ class PreparedSegment:
         if elements and min(elements) < 0:
             raise GuardFailed((), sizes, f"a size that a run computes is {min(elements)}")
         return tuple(elements)
+
+
+def _counters(steps: Sequence[KernelStep | Jump], constants: Collection[int]) -> tuple[int, ...] | None:
+    counters = []
+    for step in steps:
+        if isinstance(step, Jump):
+            read = step.slots[JumpSlots.TRIPS : JumpSlots.PAIRS]
+            if step.kind not in (BEGIN, NEXT_RUN) or any(slot >= 0 and slot not in constants for slot in read):
+                return None
+            counters.append(step.slots[JumpSlots.COUNTER])
+    return tuple(dict.fromkeys(counters))
 
 
 class StepTable:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping
+from concurrent.futures import Future
 from math import prod
 
 from ingot.codegen.executable_memory import Code
@@ -16,9 +18,8 @@ class StoredOnDevice:
     """The part of a plan file that is on a device. It has to be referenced as long as plans of the file are."""
 
     def __init__(self, file: StoredFile, arrays: Array, memory: DeviceMemory, code: bytes) -> None:
-        """`arrays` are the bytes of all constants, `code` those of all kernels."""
+        """`arrays` are the bytes of all constants, which begin to be copied; `code` are those of all kernels."""
         self.memory = memory
-        self._codes = [memory.restored(code[begin:end]) for begin, end in file.codes]
         self._arrays = [StoredArray(*stored) for stored in file.arrays]
         self._bytes = arrays
         plans = [*_plans(StoredPlan(*file.plan))]
@@ -27,9 +28,28 @@ class StoredOnDevice:
         self._start = min(places, default=0)
         end = max((self._arrays[number].offset + self._size(number) for number in copied), default=0)
         self._block = Block(memory, end - self._start) if copied else None
-        if self._block is not None and end > self._start:
-            memory.upload(arrays[self._start : end], self._block.address)
+        self._copying = self._began(arrays[self._start : end])
         self._shared: list[Block] = []
+        self._codes = [memory.restored(code[begin:end]) for begin, end in file.codes]
+
+    def _began(self, arrays: Array) -> Future[None]:
+        """A copy of constants to the device, while the plan is decoded."""
+        copying: Future[None] = Future()
+
+        def copy() -> None:
+            try:
+                if self._block is not None and arrays.nbytes:
+                    self.memory.upload_own(arrays, self._block.address)
+                copying.set_result(None)
+            except BaseException as error:
+                copying.set_exception(error)
+
+        threading.Thread(target=copy, name="ingot-constants").start()
+        return copying
+
+    def finish(self) -> None:
+        """Wait until the constants are on the device."""
+        self._copying.result()
 
     def code(self, number: int) -> Code:
         """The code of a kernel, by its place in the file."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from ingot.errors import IngotError
 from ingot.ir.model import Model
+from ingot.providers import compiling_providers
 from ingot.session import Session
 from ingot.tools.inspect.bodies import traced
 from ingot.tools.inspect.explained import KernelEntry, NodeEntry, explained
@@ -15,11 +16,11 @@ _MOST_NAMED = 8
 
 def fates_of(model: Model) -> Mapping[str, list[str]]:
     """For the label of each node, sentences on who runs it, in which kernels and with what; IngotError as a session."""
-    session = Session(model, providers=("cpu", "reference"), fallback=False)
+    session = Session(model, providers=compiling_providers(), fallback=False)
     compiled = session.compiled
     if compiled is None:
         raise IngotError("the model was not compiled")
-    report = explained(compiled, traced(compiled), {}, None)
+    report = explained(compiled, traced(compiled), {}, None, session)
     kernels = {kernel.kernel: kernel for kernel in report.kernels}
     return {entry.node: _lines(entry, kernels, report.nodes) for entry in report.nodes}
 

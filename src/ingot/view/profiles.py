@@ -13,6 +13,7 @@ from ingot.ir.model import Model
 from ingot.ir.node import Node
 from ingot.ir.value import Value
 from ingot.passes.precisions import Precision
+from ingot.providers import compiling_providers
 from ingot.session import Cancel, Session
 from ingot.tools.bench.bandwidth import IN_CACHE, IN_MEMORY, copy_limit
 from ingot.tools.bench.cores import chosen
@@ -70,7 +71,7 @@ def profile(
 
     Interrupted if it was cancelled, after the model was compiled or between two runs.
     """
-    session = Session(model, providers=("cpu", "reference"), threads=threads, fallback=False, precision=precision)
+    session = Session(model, providers=compiling_providers(), threads=threads, fallback=False, precision=precision)
     compiled = session.compiled
     if compiled is None:
         raise InputError("the model was not compiled, so that there are no kernels to measure")
@@ -84,7 +85,12 @@ def profiled(session: Session, compiled: Artifacts, trace: Trace, times: Measure
     """The profile of a model that was measured."""
     pieces = pieces_by_thread(session, compiled, feeds)
     sizes = known_sizes(compiled.plan.inputs, feeds)
-    return Profile(times, shares(compiled, trace, times, sizes), pieces, limits(times.threads), described(feeds))
+    return Profile(times, shares(compiled, trace, times, sizes), pieces, _limits_of(times), described(feeds))
+
+
+def _limits_of(times: Measured) -> Limits:
+    """The limits of what ran the kernels: a device's memory is behind its cache, whose speed is not measured."""
+    return limits(times.threads) if times.limits is None else Limits(*times.limits, times.limits[1])
 
 
 @cache

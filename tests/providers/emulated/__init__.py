@@ -46,6 +46,7 @@ _NAMES = {
     100: b"CUDA_ERROR_NO_DEVICE",
     _INVALID_HANDLE: b"CUDA_ERROR_INVALID_HANDLE",
     700: b"CUDA_ERROR_ILLEGAL_ADDRESS",
+    719: b"CUDA_ERROR_LAUNCH_FAILED",
     901: b"CUDA_ERROR_STREAM_CAPTURE_INVALIDATED",
 }
 _ATTRIBUTES = {13: 1_980_000, 16: 4, 36: 3_201_000, 37: 6144, 75: 9, 76: 0, 97: 232_448}
@@ -210,6 +211,12 @@ class Library:
     def do_cuStreamEndCapture(self, _stream: int, out: Any) -> None:
         self._handle(out, self._capturing, "graph")
         self._capturing = None
+
+    def do_cuEventCreate(self, out: Any, _flags: int) -> None:
+        self._handle(out, "event")
+
+    def do_cuEventElapsedTime(self, out: Any, _first: int, _last: int) -> None:
+        out._obj.value = 0.25
 
     def do_cuGraphDestroy(self, graph: int) -> None:
         self.live.remove(("graph", graph))

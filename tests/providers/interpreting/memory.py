@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from time import perf_counter
 from typing import Any, NoReturn
 
 import numpy as np
@@ -49,6 +50,8 @@ class OwnMemory:
         self.bytes_at(address, array.nbytes)[:] = array.tobytes()
         self.uploaded.append(array.nbytes)
 
+    upload_own = upload
+
     def download(self, address: int, array: Array) -> None:
         array.reshape(-1).view(np.uint8)[:] = np.frombuffer(self.bytes_at(address, array.nbytes), np.uint8)
         self.downloaded.append(array.nbytes)
@@ -71,8 +74,16 @@ class OwnMemory:
     def finish(self) -> None:
         """Every kernel is done when it returns."""
 
-    def capture(self, begin: Callable[[], None], before: Replay | None = None) -> None:
+    def capture(self, begin: Callable[[], None], before: Replay | None = None, counters: Collection[int] = ()) -> None:
         """There is nothing that begins several kernels at once."""
+
+    def timed(self, begin: Callable[[], object]) -> float:
+        start = perf_counter()
+        begin()
+        return perf_counter() - start
+
+    def limits(self) -> tuple[float, float]:
+        return 1e9, 1e9
 
     def stored(self, address: int) -> None:
         """Kernels are functions of this process."""

@@ -13,6 +13,7 @@ from typing import NoReturn
 
 import numpy as np
 
+from ingot.compat.onnxruntime.cuda import is_available
 from ingot.compat.onnxruntime.devices import OrtMemoryInfo
 from ingot.compat.onnxruntime.errors import Fail, Unsupported
 from ingot.version import __version__ as ingot_version
@@ -55,7 +56,8 @@ def set_seed(seed: int) -> None:
 
 
 def get_device() -> str:
-    return "CPU"
+    """What sessions may run on beside the CPU."""
+    return "GPU" if is_available() else "CPU"
 
 
 def get_version_string() -> str:

@@ -29,14 +29,14 @@ from ingot.compat.onnxruntime.prepare import (
     write_optimised,
 )
 from ingot.compat.onnxruntime.profile import Profile
-from ingot.compat.onnxruntime.providers import Asked, Settings, chosen
+from ingot.compat.onnxruntime.providers import Asked, Settings, chosen, engines
 from ingot.compat.onnxruntime.sparse import SparseTensor
 from ingot.compat.onnxruntime.values import OrtValue, contents_of
 from ingot.errors import InputError
 from ingot.ir.model import Model
 from ingot.ir.types import SparseTensorType, Type
 from ingot.passes.precisions import PRECISIONS, Precision
-from ingot.session import RunLimits, Session
+from ingot.session import Placement, RunLimits, Session
 
 _RANDOM = frozenset(
     {"Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
@@ -95,14 +95,7 @@ class InferenceSession:
             write_optimised(model, self._options)
             is_alone = leaves_alone(self._options) and not reads_through_links(source, model)
             original = source if not loosen(model) and is_alone else None
-            self._engine = Session(
-                original if isinstance(original, str) else cacheable(original, model),
-                operators=custom_operators(self._options),
-                limits=_limits(self._options),
-                threads=_threads(self._options),
-                optimise=level_of(self._options.graph_optimization_level),
-                precision=_precision(self._options),
-            )
+            self._engine = self._opened_by(original if isinstance(original, str) else cacheable(original, model))
         inferred = self._engine.outputs
         self._outputs = [node_arg(name, type_, inferred.get(name)) for name, type_ in declared]
         self._all_outputs = list(inferred)
@@ -139,7 +132,22 @@ class InferenceSession:
 
     def set_providers(self, providers: Asked = None, provider_options: Settings = None) -> None:
         """Choose the providers anew, as when the session was made; RuntimeError for one that nobody knows."""
+        before = engines(self._providers)
         self._providers = chosen(providers, provider_options, fallback=False)
+        if engines(self._providers) != before:
+            self._engine = self._opened_by(self._engine.model)
+
+    def _opened_by(self, model: Any) -> Session:
+        """A session of a model by the providers that were chosen."""
+        return Session(
+            model,
+            providers=engines(self._providers),
+            operators=custom_operators(self._options),
+            limits=_limits(self._options),
+            threads=_threads(self._options),
+            optimise=level_of(self._options.graph_optimization_level),
+            precision=_precision(self._options),
+        )
 
     def enable_fallback(self) -> None:
         self._fallback = True
@@ -177,6 +185,13 @@ class InferenceSession:
             except Exception as error:
                 raise at_run(error) from error
         return self._run(self._named(output_names), self._opened(input_feed, run_options), run_options)
+
+    def _run_on_device(
+        self, names: list[str], feeds: Mapping[str, Any], run_options: RunOptions | None = None
+    ) -> list[Any]:
+        """The outputs of these names, which stay on the GPU that runs the session; on the host if none does."""
+        placement: Placement = "host" if engines(self._providers) is None else "device"
+        return self._run(self._named(names), self._opened(feeds, run_options), run_options, placement)
 
     def run_async(
         self,
@@ -308,13 +323,19 @@ class InferenceSession:
         values = opened(self._input_types, feeds)
         return values if options is None else {**values, **adapted(options)}
 
-    def _run(self, names: list[str] | None, feeds: dict[str, Any], options: RunOptions | None) -> list[Any]:
+    def _run(
+        self,
+        names: list[str] | None,
+        feeds: dict[str, Any],
+        options: RunOptions | None,
+        placement: Placement = "host",
+    ) -> list[Any]:
         cancel = None if options is None else options._cancel
         observe = None if self._profile is None else self._profile.node
         seed = SEEDS.next() if self._is_random else None
         try:
             with self._phase("model_run"):
-                results = self._engine.run(names, feeds, cancel=cancel, seed=seed, observe=observe)
+                results = self._engine.run(names, feeds, cancel=cancel, seed=seed, observe=observe, placement=placement)
         except InputError as error:
             optional: dict[str, Type | None] = dict.fromkeys(argument.name for argument in self._overridable)
             reason = misfit({**optional, **self._input_types}, feeds)

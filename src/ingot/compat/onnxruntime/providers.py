@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ingot.compat.onnxruntime.cuda import CUDA, is_available, provider_of
+
+if TYPE_CHECKING:
+    from ingot.providers.cuda import Cuda
 
 CPU = "CPUExecutionProvider"
 
@@ -12,7 +17,7 @@ Asked: TypeAlias = Sequence[str | tuple[str, Mapping[Any, Any]]] | None
 Settings: TypeAlias = Sequence[Mapping[Any, Any]] | None
 
 _KNOWN = (
-    *("NvTensorRTRTXExecutionProvider", "TensorrtExecutionProvider", "CUDAExecutionProvider"),
+    *("NvTensorRTRTXExecutionProvider", "TensorrtExecutionProvider", CUDA),
     *("MIGraphXExecutionProvider", "OpenVINOExecutionProvider", "DnnlExecutionProvider", "VitisAIExecutionProvider"),
     *("QNNExecutionProvider", "NnapiExecutionProvider", "VSINPUExecutionProvider", "JsExecutionProvider"),
     *("CoreMLExecutionProvider", "ACLExecutionProvider", "DmlExecutionProvider", "RknpuExecutionProvider"),
@@ -27,8 +32,8 @@ def get_all_providers() -> list[str]:
 
 
 def get_available_providers() -> list[str]:
-    """The providers that can be used: the CPU's."""
-    return [CPU]
+    """The providers that can be used: that of a GPU, if there is one, and the CPU's."""
+    return [CUDA, CPU] if is_available() else [CPU]
 
 
 def chosen(providers: Asked, settings: Settings, *, fallback: bool) -> dict[str, dict[str, str]]:
@@ -39,11 +44,27 @@ def chosen(providers: Asked, settings: Settings, *, fallback: bool) -> dict[str,
     """
     if isinstance(providers, str):
         providers = [providers]
-    names, options = check_and_normalize_provider_args(providers, settings, get_available_providers(), stacklevel=4)
+    available = get_available_providers() if providers and CUDA in map(_name_of, providers) else [CPU]
+    names, options = check_and_normalize_provider_args(providers, settings, available, stacklevel=4)
     for name in names:
         if name not in _KNOWN and not fallback:
             raise RuntimeError(f"Unknown Provider Type: {name}")
-    return {CPU: dict(zip(names, options, strict=True)).get(CPU, {})}
+    given = dict(zip(names, options, strict=True))
+    return {**{name: own for name, own in given.items() if name in available}, CPU: given.get(CPU, {})}
+
+
+def engines(chosen: Mapping[str, Mapping[str, str]]) -> tuple[str | Cuda, ...] | None:
+    """Who runs a session with these providers, the first before the others; None for who does by default.
+
+    RuntimeError for options that a GPU does not have.
+    """
+    if next(iter(chosen)) != CUDA:
+        return None
+    return provider_of(chosen[CUDA]), "cpu", "reference"
+
+
+def _name_of(provider: object) -> object:
+    return provider[0] if isinstance(provider, tuple) and provider else provider
 
 
 def check_and_normalize_provider_args(

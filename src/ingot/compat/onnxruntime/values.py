@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ingot.compat.onnxruntime.devices import OrtDevice, OrtMemoryInfo, require_cpu
+from ingot.compat.onnxruntime.cuda import is_available, memory_of, opened
+from ingot.compat.onnxruntime.devices import OrtDevice, OrtMemoryInfo
 from ingot.compat.onnxruntime.dlpack import from_capsule, to_capsule
 from ingot.compat.onnxruntime.sparse import SparseTensor
 from ingot.dtypes import Array, DType
+from ingot.runtime.device_array import DLPACK_CUDA, DeviceArray
 
 
 class OrtValue:
     """A tensor, a sparse tensor, a sequence (list), a map (dict), or an empty optional (None)."""
 
-    def __init__(self, content: OrtValue | Array | SparseTensor | list[Any] | dict[Any, Any] | None) -> None:
+    def __init__(
+        self, content: OrtValue | Array | DeviceArray | SparseTensor | list[Any] | dict[Any, Any] | None
+    ) -> None:
         """A value over what a run takes and returns."""
         self._content: Any = content._content if isinstance(content, OrtValue) else content
 
@@ -26,12 +31,13 @@ class OrtValue:
     def ortvalue_from_numpy(
         cls, numpy_obj: Array, /, device_type: str | OrtDevice = "cpu", device_id: int = 0, vendor_id: int = -1
     ) -> OrtValue:
-        """A tensor that shares the array's memory, or a copy of it if the array is not contiguous."""
-        require_cpu(_device(device_type, device_id, vendor_id))
+        """A tensor that shares the array's memory, or a copy of it: on a GPU, and if the array is not contiguous."""
+        memory = memory_of(_device(device_type, device_id, vendor_id))
         if not isinstance(numpy_obj, np.ndarray):
             raise RuntimeError(f"an OrtValue is made from a numpy array, not from a {type(numpy_obj).__name__}")
         DType.of(numpy_obj.dtype)
-        return cls(np.asarray(numpy_obj, order="C"))
+        array = np.asarray(numpy_obj, order="C")
+        return cls(array if memory is None else DeviceArray.of(array, memory))
 
     @classmethod
     def ortvalue_from_numpy_with_onnx_type(cls, data: Array, /, onnx_element_type: int) -> OrtValue:
@@ -52,8 +58,9 @@ class OrtValue:
         memory_info: OrtMemoryInfo | None = None,
     ) -> OrtValue:
         """A tensor whose elements are yet to be written; `memory_info` says where, whatever the device is."""
+        memory = None
         if memory_info is None:
-            require_cpu(_device(device_type, device_id, vendor_id))
+            memory = memory_of(_device(device_type, device_id, vendor_id))
         else:
             if (device_type, device_id, vendor_id) != ("cpu", 0, -1):
                 ignored = "device_type, device_id, and vendor_id are ignored when memory_info is provided."
@@ -63,7 +70,8 @@ class OrtValue:
         dtype = element_dtype(element_type)
         if dtype is DType.STRING:
             raise RuntimeError("only tensors of non-string numpy arrays can be made without their elements")
-        return cls(np.zeros(tuple(shape), dtype.numpy))
+        zeros = np.zeros(tuple(shape), dtype.numpy)
+        return cls(zeros if memory is None else DeviceArray.of(zeros, memory))
 
     @staticmethod
     def ort_value_from_sparse_tensor(sparse_tensor: SparseTensor) -> OrtValue:
@@ -73,11 +81,18 @@ class OrtValue:
     def from_dlpack(data: Any, is_bool_tensor: bool = False) -> OrtValue:
         """A tensor that shares what `data`, a capsule or what has one, offers by DLPack; bytes may be booleans."""
         if hasattr(data, "__dlpack_device__") and int(data.__dlpack_device__()[0]) != 1:
-            raise RuntimeError("only tensors of the cpu can be taken")
+            kind, number = map(int, data.__dlpack_device__())
+            memory = opened(number).memory if kind == DLPACK_CUDA and is_available() else None
+            adopted = None if memory is None else memory.adopted(data)
+            if adopted is None:
+                raise RuntimeError("only tensors of the cpu can be taken")
+            return OrtValue(adopted)
         return OrtValue(from_capsule(data.__dlpack__() if hasattr(data, "__dlpack__") else data, is_bool_tensor))
 
     def numpy(self) -> Array:
-        """The array; RuntimeError for anything but a tensor."""
+        """The array, of a tensor on a GPU a copy; RuntimeError for anything but a tensor."""
+        if isinstance(self._content, DeviceArray):
+            return self._content.numpy()
         if not isinstance(self._content, np.ndarray):
             raise RuntimeError(f"only a tensor is a numpy array, this is a {self.data_type()}")
         return self._content
@@ -93,7 +108,12 @@ class OrtValue:
 
     def update_inplace(self, np_arr: Array) -> None:
         """Write the array's elements into this tensor; RuntimeError if type or number differ."""
-        own = self.numpy()
+        own = self._content if isinstance(self._content, DeviceArray) else self.numpy()
+        if np_arr.nbytes and np_arr.dtype == own.dtype and isinstance(own, DeviceArray) and np_arr.nbytes == own.nbytes:
+            own.memory.upload(np.ascontiguousarray(np_arr), own.address)
+            return
+        if isinstance(own, DeviceArray):
+            own = own.numpy()
         if np_arr.size != own.size or np_arr.dtype != own.dtype:
             raise RuntimeError(
                 "The input size of numpy arrays does not match the size of the OrtValue:"
@@ -102,33 +122,38 @@ class OrtValue:
         own[...] = np_arr.reshape(own.shape)
 
     def data_ptr(self) -> int:
-        return int(self.numpy().ctypes.data)
+        own = self._content
+        return own.address if isinstance(own, DeviceArray) else int(self.numpy().ctypes.data)
 
     def data_type(self) -> str:
         return type_of(self._content)
 
     def element_type(self) -> int:
         """The number the format gives the element type."""
-        content = self._content.values() if isinstance(self._content, SparseTensor) else self.numpy()
+        content = self._content.values() if isinstance(self._content, SparseTensor) else self._tensor()
         return int(DType.of(content.dtype))
 
     def shape(self) -> list[int]:
         if isinstance(self._content, SparseTensor):
             return self._content.dense_shape()
-        return list(self.numpy().shape)
+        return list(self._tensor().shape)
 
     def tensor_size_in_bytes(self) -> int:
-        array = self.numpy()
-        return DType.of(array.dtype).nbytes(array.size)
+        array = self._tensor()
+        return DType.of(array.dtype).nbytes(prod(array.shape))
 
     def device_name(self) -> str:
-        return "cpu"
+        return "cuda" if isinstance(self._content, DeviceArray) else "cpu"
+
+    def _tensor(self) -> Array | DeviceArray:
+        """The tensor where it is."""
+        return self._content if isinstance(self._content, DeviceArray) else self.numpy()
 
     def has_value(self) -> bool:
         return self._content is not None
 
     def is_tensor(self) -> bool:
-        return isinstance(self._content, np.ndarray)
+        return isinstance(self._content, np.ndarray | DeviceArray)
 
     def is_sparse_tensor(self) -> bool:
         return isinstance(self._content, SparseTensor)
@@ -145,15 +170,17 @@ class OrtValue:
 
     def to_dlpack(self) -> Any:
         """A DLPack capsule over the memory of the tensor."""
+        if isinstance(self._content, DeviceArray):
+            return self._content.__dlpack__(stream=None)
         return to_capsule(self.numpy())
 
     def __dlpack__(self, *, stream: int | None = None, **_options: Any) -> Any:
-        if stream not in (None, -1):
+        if stream not in (None, -1) and not isinstance(self._content, DeviceArray):
             raise RuntimeError("a tensor of the cpu has no streams")
         return self.to_dlpack()
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return 1, 0
+        return self._content.__dlpack_device__() if isinstance(self._content, DeviceArray) else (1, 0)
 
     @property
     def _ortvalue(self) -> OrtValue:
@@ -224,6 +251,8 @@ def type_of(content: Any) -> str:
             return f"map({_scalar(key)},tensor({_scalar(value)}))"
         case None:
             return "optional"
+        case DeviceArray():
+            return f"tensor({DType.of(content.dtype).onnx_name})"
         case _:
             return f"tensor({DType.of(np.asarray(content).dtype).onnx_name})"
 

@@ -39,13 +39,25 @@ class Cuda:
     narrows_values = True
     fills_channels = True
 
-    def __init__(self, number: int = 0, most_bytes: int | None = None, of: Driver | None = None) -> None:
+    def __init__(
+        self,
+        number: int = 0,
+        most_bytes: int | None = None,
+        of: Driver | None = None,
+        *,
+        stream: int | None = None,
+    ) -> None:
         """For the GPU of a number, with at most so many bytes of its memory; `of` is the driver that has it.
+
+        `stream` is one of CUDA that all work is on, as a number; by default each thread has one of its own.
 
         The driver is opened when it is needed first: ProviderError then, if there is none.
         """
-        self._number, self._most_bytes, self._driver = number, most_bytes, of
+        self._number, self._most_bytes, self._driver, self._stream = number, most_bytes, of, stream
         self._device: Device | None = None
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Cuda, (self._number, self._most_bytes)
 
     @property
     def memory(self) -> Device:
@@ -53,7 +65,7 @@ class Cuda:
         if self._device is None:
             with _OPENING:
                 if self._device is None:
-                    self._device = Device(self._driver or open_driver(), self._number, self._most_bytes)
+                    self._device = Device(self._driver or open_driver(), self._number, self._most_bytes, self._stream)
         return self._device
 
     @property

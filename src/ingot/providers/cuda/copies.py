@@ -1,19 +1,25 @@
 """Copies to, from and on a GPU: small ones by a kernel, several at a time, large ones by its copy engine.
 
-A copy by the engine takes some five microseconds that nothing hides, a kernel that copies one or two. Memory of the
-host is pinned where it is, while it is copied: copying it to memory that is pinned takes as long again.
+A copy by the engine takes some five microseconds that nothing hides, a kernel that copies one or two. Large arrays go
+through pinned memory, but for those of plan files, whose memory is pinned where it is: nobody else knows of it.
 """
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from ctypes import c_uint64, c_void_p
+from functools import partial
+from threading import Lock
 from typing import TYPE_CHECKING
+from weakref import finalize
 
 from ingot.dtypes import Array
 from ingot.providers.cuda.driver import DriverError
 from ingot.runtime.address import address_of
+from ingot.runtime.device import Block
+from ingot.runtime.processors import processors
 
 if TYPE_CHECKING:
     from ingot.providers.cuda.device import Device
@@ -30,8 +36,15 @@ _BYTES_A_THREAD = 64
 _PIECE = 1 << 25
 """Bytes that are pinned while those before them are copied."""
 
-_PINNED = 1 << 22
-"""Bytes of memory of the host from which on it is pinned."""
+_LARGE = 1 << 22
+"""Bytes of memory of the host from which on a copy goes through pinned memory."""
+
+_STAGED_PIECE = 1 << 21
+_MOST_COPIERS = 4
+"""Bytes that a thread copies at a time to pinned memory, and threads that do: more are no faster."""
+
+_NO_TIMES = 2
+"""The flag of events that are only waited for."""
 
 _PAGE = 1 << 12
 _READ_ONLY = 8
@@ -101,17 +114,84 @@ END:
 
 def upload(device: Device, array: Array, address: int) -> None:
     """Copy an array of the host, which may be gone after this."""
+    start, size, driver = address_of(array), array.nbytes, device.driver
+    if size >= _LARGE:
+        device.staging.upload(start, size, address)
+        return
+    driver.call("cuMemcpyHtoDAsync_v2", address, start, size, device.stream)
+    driver.call("cuStreamSynchronize", device.stream)
+
+
+def upload_where_it_is(device: Device, array: Array, address: int) -> None:
+    """Copy an array of the host that nobody else copies meanwhile, which is pinned for that.
+
+    Others could have its memory pinned, too, and end that while it is copied.
+    """
     start, stream, driver = address_of(array), device.stream, device.driver
     pinned = []
     try:
         for begin, end in _pieces(start, array.nbytes):
-            if array.nbytes >= _PINNED and _pin(device, begin, end - begin):
+            if array.nbytes >= _LARGE and _pin(device, begin, end - begin):
                 pinned.append(begin)
             driver.call("cuMemcpyHtoDAsync_v2", address + begin - start, begin, end - begin, stream)
         driver.call("cuStreamSynchronize", stream)
     finally:
         for begin in pinned:
             driver.release("cuMemHostUnregister", begin)
+
+
+class Staging:
+    """Pinned memory that large arrays are copied through, a piece by each thread, while others are on their way.
+
+    One array at a time.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._lock = Lock()
+        self._threads: ThreadPoolExecutor | None = None
+        self._buffers: list[_Buffer] = []
+
+    def upload(self, start: int, size: int, address: int) -> None:
+        """Copy so many bytes of the host to an address; they may be gone after this."""
+        with self._lock:
+            if self._threads is None:
+                threads = min(_MOST_COPIERS, processors())
+                self._threads = ThreadPoolExecutor(threads, "ingot-copy")
+                self._buffers = [_Buffer(self._device) for _ in range(2 * threads)]
+            pieces = range(0, size, _STAGED_PIECE)
+            share = partial(self._share, start, size, address, self._device.stream)
+            workers = len(self._buffers) // 2
+            for done in [self._threads.submit(share, pieces[n::workers], n) for n in range(min(workers, len(pieces)))]:
+                done.result()
+            self._device.driver.call("cuStreamSynchronize", self._device.stream)
+
+    def _share(self, start: int, size: int, address: int, stream: int, pieces: range, number: int) -> None:
+        """Copy every second piece of a worker through each of its two buffers."""
+        for turn, begin in enumerate(pieces):
+            buffer, length = self._buffers[2 * number + turn % 2], min(_STAGED_PIECE, size - begin)
+            buffer.fill(start + begin, length)
+            buffer.send(address + begin, length, stream)
+
+
+class _Buffer:
+    """A piece of pinned memory, and an event after the copy from it."""
+
+    def __init__(self, device: Device) -> None:
+        self._device, self._block = device, Block(device, _STAGED_PIECE, shared=True)
+        self._event = device.driver.integer("cuEventCreate", _NO_TIMES, kind=c_void_p)
+        finalize(self, device.driver.release, "cuEventDestroy_v2", self._event).atexit = False
+
+    def fill(self, source: int, size: int) -> None:
+        """Copy bytes into it, once what was there before is on the device."""
+        self._device.enter()
+        self._device.driver.call("cuEventSynchronize", self._event)
+        ctypes.memmove(self._block.address, source, size)
+
+    def send(self, address: int, size: int, stream: int) -> None:
+        driver = self._device.driver
+        driver.call("cuMemcpyHtoDAsync_v2", address, self._block.address, size, stream)
+        driver.call("cuEventRecord", self._event, stream)
 
 
 def copy(device: Device, copies: Sequence[tuple[int, int, int]]) -> None:

@@ -5,28 +5,30 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from ctypes import c_float, c_size_t, c_uint32, c_uint64, c_void_p
+from ctypes import c_float, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 from functools import cached_property
 from statistics import median
 from typing import Any
 from weakref import WeakValueDictionary, finalize
+
+import numpy as np
 
 from ingot.codegen.executable_memory import Code
 from ingot.codegen.nvptx.gpu import Gpu
 from ingot.codegen.nvptx.step import TensorMap
 from ingot.dtypes import Array, DType
 from ingot.errors import ProviderError
-from ingot.providers.cuda.copies import COPY, copy, upload
-from ingot.providers.cuda.driver import Driver, DriverError
-from ingot.providers.cuda.foreign import DLPACK_CUDA, adopted
+from ingot.providers.cuda.copies import COPY, Staging, copy, upload, upload_where_it_is
+from ingot.providers.cuda.driver import OUT_OF_MEMORY, Driver, DriverError
+from ingot.providers.cuda.foreign import adopted
 from ingot.providers.cuda.launcher import Launcher
-from ingot.providers.cuda.pinned import PinnedResults
+from ingot.providers.cuda.pinned import PinnedResults, rounded
 from ingot.providers.cuda.stored import restored
 from ingot.runtime.address import address_of
-from ingot.runtime.device_array import DeviceArray
-from ingot.runtime.processors import processors
+from ingot.runtime.device import Block, block_of
+from ingot.runtime.device_array import DLPACK_CUDA, DeviceArray
 
 _NON_BLOCKING = 1
 _PORTABLE_AND_MAPPED = 3
@@ -43,15 +45,29 @@ the types of elements, how lines are swizzled, and how much is read into L2 at o
 
 _MAP_BYTES, _MAP_ALIGN = 128, 64
 
-_MOST_LOADERS = 8
-"""Threads that load code in the background."""
+_MOST_LAUNCHES = 1 << 14
+"""Launches of one graph."""
+
+_NUMBERS = 1 << 16
+"""Numbers that loops of a graph count with."""
+
+_COPIED = 1 << 28
+"""Bytes that are copied to measure how fast memory is: more than L2 holds."""
+
+_KEPT, _MOST_KEPT = 1 << 26, 1 << 28
+"""Bytes of blocks that are kept when they are freed, each and all: allocating takes longer than a small run."""
 
 
 class Device:
     """One GPU. Sessions and threads share its context, its pool of memory and its modules."""
 
-    def __init__(self, driver: Driver, number: int = 0, most_bytes: int | None = None) -> None:
-        """`most_bytes` is how much memory may be allocated at a time; ProviderError if there is no such device."""
+    def __init__(
+        self, driver: Driver, number: int = 0, most_bytes: int | None = None, stream: int | None = None
+    ) -> None:
+        """`most_bytes` is how much memory may be allocated at a time, `stream` what all threads use.
+
+        By default each has one of its own. ProviderError if there is no such device.
+        """
         if not 0 <= number < driver.count:
             raise ProviderError(f"there is no GPU {number}: the driver has {driver.count}", hint="see `ingot devices`")
         self.driver, self.number, self.most_bytes = driver, number, most_bytes
@@ -65,6 +81,7 @@ class Device:
         )
         self.capability = major, minor
         self._handle = handle
+        self._stream = stream
         self._context: int | None = None
         self._lock = threading.RLock()
         self._own = _ThreadState()
@@ -80,18 +97,26 @@ class Device:
         """The dynamic shared memory that functions may have, where it is more than any may."""
         self._loaders: ThreadPoolExecutor | None = None
         self._results = PinnedResults(driver)
+        self.staging = Staging(self)
+        """What large arrays of the host are copied through."""
+        self._kept: dict[int, list[int]] = {}
+        """Blocks that were freed, by their sizes, to be allocated again."""
+        self._kept_bytes = 0
+        self._limits: tuple[float, float] | None = None
 
     # --- threads
 
     @property
     def stream(self) -> int:
         """The stream of this thread, whose current context is that of the device."""
-        self._enter()
+        self.enter()
+        if self._stream is not None:
+            return self._stream
         if self._own.stream is None:
             self._own.stream = _Stream(self.driver)
         return self._own.stream.number
 
-    def _enter(self) -> None:
+    def enter(self) -> None:
         """Make the context current: another device of this thread, or another library, may have made its own that."""
         with self._lock:
             if self._context is None:
@@ -110,7 +135,7 @@ class Device:
     # --- memory
 
     def allocate(self, size: int, shared: bool = False) -> int:
-        self._enter()
+        self.enter()
         driver, size = self.driver, max(size, 1)
         if shared:
             address = c_void_p()
@@ -118,27 +143,59 @@ class Device:
             ctypes.memset(address, 0, size)
             self.shared.add(int(address.value or 0))
             return int(address.value or 0)
+        size = rounded(size)
         with self._lock:
-            if self.most_bytes is not None and self._used + size > self.most_bytes:
+            kept = self._kept.get(size)
+            if kept:
+                block = kept.pop()
+                self._sizes[block] = size
+                self._used += size
+                self._kept_bytes -= size
+                return block
+            if self._kept_bytes and self._is_too_much(size):
+                self.release_kept()
+            if self._is_too_much(size):
                 raise ProviderError(
                     f"{size:,} bytes more than the {self._used:,} in use exceed the limit of {self.most_bytes:,}",
                     hint="raise the limit of the provider, or run smaller batches",
                 )
-            block = driver.integer("cuMemAllocAsync", size, self._pool_stream, kind=c_uint64)
+            try:
+                block = driver.integer("cuMemAllocAsync", size, self._pool_stream, kind=c_uint64)
+            except DriverError as error:
+                if error.code != OUT_OF_MEMORY or not self._kept_bytes:
+                    raise
+                self.release_kept()
+                block = driver.integer("cuMemAllocAsync", size, self._pool_stream, kind=c_uint64)
             driver.call("cuStreamSynchronize", self._pool_stream)
             self._sizes[block] = size
             self._used += size
         return block
 
     def free(self, address: int) -> None:
-        self._enter()
         if address in self.shared:
+            self.enter()
             self.shared.discard(address)
-            self.driver.call("cuMemFreeHost", address)
+            self.driver.release("cuMemFreeHost", address)
             return
         with self._lock:
-            self._used -= self._sizes.pop(address)
-            self.driver.call("cuMemFreeAsync", address, self._pool_stream)
+            size = self._sizes.pop(address)
+            self._used -= size
+            if size <= _KEPT and self._kept_bytes + size <= _MOST_KEPT:
+                self._kept.setdefault(size, []).append(address)
+                self._kept_bytes += size
+                return
+            self.enter()
+            self.driver.release("cuMemFreeAsync", address, self._pool_stream)
+
+    def _is_too_much(self, size: int) -> bool:
+        return self.most_bytes is not None and self._used + self._kept_bytes + size > self.most_bytes
+
+    def release_kept(self) -> None:
+        """Give back to the driver what was freed and kept."""
+        for blocks in self._kept.values():
+            for block in blocks:
+                self.driver.release("cuMemFreeAsync", block, self._pool_stream)
+        self._kept, self._kept_bytes = {}, 0
 
     @property
     def used(self) -> int:
@@ -151,6 +208,9 @@ class Device:
             return
         upload(self, array, address)
 
+    def upload_own(self, array: Array, address: int) -> None:
+        upload_where_it_is(self, array, address)
+
     def download(self, address: int, array: Array) -> None:
         if address in self.shared:
             ctypes.memmove(array.ctypes.data, address, array.nbytes)
@@ -161,7 +221,7 @@ class Device:
         copy(self, copies)
 
     def result_array(self, shape: tuple[int, ...], dtype: Any) -> Array:
-        self._enter()
+        self.enter()
         return self._results.array(shape, dtype)
 
     @property
@@ -172,7 +232,7 @@ class Device:
         return adopted(value, self)
 
     def settle(self) -> None:
-        self._enter()
+        self.enter()
         self.driver.call("cuCtxSynchronize")
 
     def finish(self) -> None:
@@ -187,7 +247,7 @@ class Device:
 
     def function(self, image: bytes, name: str) -> int:
         """A kernel of PTX, which is loaded once: others wait for the thread that loads it."""
-        self._enter()
+        self.enter()
         with self._lock:
             module = self._loaded.setdefault(hashlib.sha256(image).hexdigest(), _Module())
         with module.lock:
@@ -202,11 +262,29 @@ class Device:
         """The kernel that copies."""
         return self.function(COPY, "copy")
 
+    @cached_property
+    def numbers(self) -> Block:
+        """The first int64 numbers, in order."""
+        return block_of(np.arange(_NUMBERS, dtype=np.int64), self)
+
+    def as_captured(self, addresses: list[int]) -> list[int]:
+        """What a kernel that is captured gets for these addresses: constants for counters."""
+        counters = self._own.counters
+        if counters.isdisjoint(addresses):
+            return addresses
+        return [self._number_at(address) if address in counters else address for address in addresses]
+
+    def _number_at(self, counter: int) -> int:
+        number = c_int64.from_address(counter).value
+        if not 0 <= number < _NUMBERS:
+            raise DriverError(f"a loop of more than {_NUMBERS:,} trips is not captured", 0)
+        return self.numbers.address + 8 * number
+
     def preload(self, image: bytes, name: str) -> None:
         """Begin to load a kernel of PTX, in the background; what fails there fails again where it is needed."""
         with self._lock:
             if self._loaders is None:
-                self._loaders = ThreadPoolExecutor(min(_MOST_LOADERS, processors()), "ingot-cuda")
+                self._loaders = ThreadPoolExecutor(1, "ingot-cuda")  # the driver loads one at a time
         self._loaders.submit(self.function, image, name)
 
     def stored(self, address: int) -> bytes | None:
@@ -239,6 +317,10 @@ class Device:
 
         `shared` are the bytes of its dynamic shared memory.
         """
+        if self._own.is_capturing:
+            self._own.launches += 1
+            if self._own.launches > _MOST_LAUNCHES:
+                raise DriverError(f"more than {_MOST_LAUNCHES:,} launches are not captured", 0)
         if shared > _PLAIN_SHARED and self._shared.get(function, 0) < shared:
             self.driver.call("cuFuncSetAttribute", function, _DYNAMIC_SHARED, shared)
             self._shared[function] = shared
@@ -270,7 +352,25 @@ class Device:
         )
         return encoded
 
-    def seconds(self, begin: Callable[[], None], rounds: int) -> float:
+    def timed(self, begin: Callable[[], object]) -> float:
+        seconds = self.seconds(begin, 1)
+        self.finish()
+        return seconds
+
+    def limits(self) -> tuple[float, float]:
+        """Operations as the clock and the multiprocessors have them, bytes as a large copy moves them."""
+        if self._limits is None:
+            size = min(_COPIED, self.total_bytes // 8)
+            to, source = self.allocate(size), self.allocate(size)
+            try:
+                seconds = self.seconds(lambda: self.copy([(to, source, size)]), 5)
+            finally:
+                self.free(to)
+                self.free(source)
+            self._limits = self.gpu.singles * self.multiprocessors, 2 * size / seconds
+        return self._limits
+
+    def seconds(self, begin: Callable[[], object], rounds: int) -> float:
         """The median time, on the device, of what `begin` launches."""
         stream, driver, times = self.stream, self.driver, []
         first, last = (driver.integer("cuEventCreate", 0, kind=c_void_p) for _ in range(2))
@@ -307,20 +407,29 @@ class Device:
         """Whether what this thread launches is captured, and does not run."""
         return self._own.is_capturing
 
-    def capture(self, begin: Callable[[], None], before: Callable[[], None] | None = None) -> Graph | None:
+    def capture(
+        self,
+        begin: Callable[[], None],
+        before: Callable[[], None] | None = None,
+        counters: Collection[int] = (),
+    ) -> Graph | None:
         """What `begin` launches, as a graph, without running it; None where the driver refuses.
 
-        The graph `before` becomes the new one, where that has the same kernels.
+        The graph `before` becomes the new one, where that has the same kernels. In place of a counter a kernel gets a
+        constant: the number that the counter has now.
         """
+        if counters:
+            self.numbers  # noqa: B018 - copied now
         stream, graph = self.stream, c_void_p()
         self.copy_function  # noqa: B018 - loaded now: not all drivers do while they capture
         self.driver.call("cuStreamBeginCapture_v2", stream, _RELAXED)
-        self._own.is_capturing = True
+        self._own.is_capturing, self._own.launches = True, 0
+        self._own.counters = frozenset(counters)
         try:
             begin()
         except BaseException as error:
             self.fail(error)
-        self._own.is_capturing = False
+        self._own.is_capturing, self._own.counters = False, frozenset()
         try:
             self.driver.call("cuStreamEndCapture", stream, ctypes.byref(graph))
         except DriverError as error:  # what failed before has made the capture invalid
@@ -343,6 +452,9 @@ class _ThreadState(threading.local):
     stream: _Stream | None = None
     failure: BaseException | None = None
     is_capturing = False
+    launches = 0
+    """How many were captured."""
+    counters: frozenset[int] = frozenset()
 
 
 class _Stream:

@@ -65,6 +65,8 @@ _SIGNATURES = {
 
 OUT_OF_MEMORY = 2
 _NO_DEVICE = 100
+_LOST = frozenset({46, 214, 700, 701, 702, 708, 709, 714, 715, 716, 717, 718, 719, 721, 722})
+"""Errors after which every call fails: an uncorrectable error of memory, and those of kernels that ended early."""
 
 _LOG_BYTES = 1 << 14
 _ERROR_LOG, _ERROR_LOG_BYTES = 5, 6
@@ -101,9 +103,9 @@ class Driver:
         if code:
             raise self.error(name, code)
 
-    def release(self, name: str, handle: int) -> None:
+    def release(self, name: str, handle: int, *arguments: int) -> None:
         """Call a function that gives back a handle; where that fails nothing is left to do, as when a process ends."""
-        getattr(self._library, name)(handle)
+        getattr(self._library, name)(handle, *arguments)
 
     def error(self, function: str, code: int, log: str = "") -> DriverError:
         """The error of a number that a function returned; `log` is what else the driver had to say."""
@@ -115,6 +117,8 @@ class Driver:
         hint = None
         if code == OUT_OF_MEMORY:
             hint = "run smaller batches, or close other programs that use the GPU"
+        elif code in _LOST:
+            hint = "the GPU is lost for this process: start it again"
         elif code == _NO_DEVICE:
             hint = "leave out the provider 'cuda', or make a GPU visible (CUDA_VISIBLE_DEVICES)"
         message = f"the NVIDIA driver refused {function}: {title} ({code}){f', {meaning}' if meaning else ''}"

@@ -7,19 +7,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ingot.errors import InputError
-from ingot.runtime.device_array import DeviceArray
+from ingot.runtime.device_array import DLPACK_CUDA, DeviceArray
 
 if TYPE_CHECKING:
     from ingot.providers.cuda.device import Device
-
-DLPACK_CUDA = 2
-"""The type of device of NVIDIA's GPUs, in DLPack."""
 
 
 def adopted(value: Any, device: Device) -> DeviceArray | None:
     """A tensor in the memory of a GPU, once what other streams do with it is done; None for anything else."""
     if type(value) is DeviceArray:
-        return value if value.memory is device else None
+        if value.memory is device:
+            return value
+        if value.memory.dlpack_device != device.dlpack_device:
+            return None
+        return DeviceArray(device, value.address, value.shape, value.dtype, value)
     where = getattr(value, "__dlpack_device__", None)
     if where is not None:
         if tuple(where()) != (DLPACK_CUDA, device.number):

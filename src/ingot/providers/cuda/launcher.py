@@ -88,6 +88,8 @@ class Launcher:
     def _launch(self, slots: int, which: int, scalars: int, state: int) -> None:
         numbers = (c_int32 * self._buffers).from_address(which)
         addresses = [c_int64.from_address(slots + 8 * number).value for number in numbers]
+        if self._device.is_capturing:
+            addresses = self._device.as_captured(addresses)
         values = tuple((c_int64 * self._scalars).from_address(scalars))
         for launch in self._launches.get(values) or self._planned(values):
             step = launch.step

@@ -40,7 +40,7 @@ class PinnedResults:
     def array(self, shape: tuple[int, ...], dtype: Any) -> Array:
         """An array of any contents, whose context is current; not pinned where it is small, or too much is."""
         size = prod(shape) * dtype.itemsize
-        own = _rounded(size)
+        own = rounded(size)
         address = self._block(own) if size >= _SMALLEST else None
         if address is None:
             return fresh_array(shape, dtype)
@@ -72,7 +72,7 @@ class PinnedResults:
         self._free[size].append(address)
 
 
-def _rounded(size: int) -> int:
+def rounded(size: int) -> int:
     """A size that blocks have, at most an eighth more than this one."""
-    step = max(1 << 12, 1 << max(0, size.bit_length() - 4))
+    step = max(1 << 9, 1 << max(0, size.bit_length() - 4))
     return -(-size // step) * step

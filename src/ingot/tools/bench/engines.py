@@ -33,11 +33,11 @@ def prepared(engine: str) -> tuple[Open, str]:
     """
     match engine:
         case "ingot":
-            return _ingot(("cpu", "reference"))
+            return _ingot(None)
         case "ingot-reference":
             return _ingot(("reference",))
         case "ingot-bf16" | "ingot-fp16" | "ingot-int8-dynamic":
-            return _ingot(("cpu", "reference"), engine.removeprefix("ingot-"))
+            return _ingot(None, engine.removeprefix("ingot-"))
         case "onnxruntime":
             return _onnxruntime()
         case "openvino":
@@ -49,12 +49,14 @@ def prepared(engine: str) -> tuple[Open, str]:
     return opener, str(getattr(sys.modules[module], "__version__", ""))
 
 
-def _ingot(providers: tuple[str, ...], precision: Any = None) -> tuple[Open, str]:
+def _ingot(providers: tuple[str, ...] | None, precision: Any = None) -> tuple[Open, str]:
+    from ingot.providers import compiling_providers
     from ingot.session import Session
     from ingot.version import __version__
 
     def opened(path: str, threads: int) -> Run:
-        session = Session(path, threads=threads, providers=providers, precision=precision)
+        named = compiling_providers() if providers is None else providers
+        session = Session(path, threads=threads, providers=named, precision=precision)
         return lambda feeds: session.run(None, feeds)
 
     return opened, __version__

@@ -13,6 +13,8 @@ from ingot.loops.cost import cost_of
 from ingot.loops.ir import Kernel
 from ingot.prim.show import typed
 from ingot.prim.tensor import Tensor
+from ingot.queries.values import fact
+from ingot.session import Session
 from ingot.tools.inspect.bodies import bodies_in
 from ingot.tools.inspect.measured import Measured, Step
 from ingot.tools.inspect.titles import amount, number, operators
@@ -21,7 +23,7 @@ from ingot.tools.inspect.trace import Fate, How, Trace, Work
 
 @dataclass(frozen=True, slots=True)
 class NodeEntry:
-    """A node: who runs it, and the kernels that compute it or read through it; `reason` is why the reference does."""
+    """A node: who runs it, and the kernels that compute it or read through it; `reason` is why it is in none."""
 
     node: str
     operator: str
@@ -70,6 +72,7 @@ class Explained:
     `copies` are those of the plan, in order: none where the kernels read and write the memory of the host.
     """
 
+    provider: str
     threads: int
     nodes: list[NodeEntry]
     kernels: list[KernelEntry]
@@ -80,16 +83,31 @@ class Explained:
     copies: list[CopyEntry]
 
 
-def explained(compiled: Artifacts, traced: Trace, sizes: Mapping[str, int], times: Measured | None) -> Explained:
-    """The fate of the nodes of a compiled model, with times if it was measured."""
+def explained(
+    compiled: Artifacts,
+    traced: Trace,
+    sizes: Mapping[str, int],
+    times: Measured | None,
+    session: Session | None = None,
+) -> Explained:
+    """The fate of the nodes of a compiled model, with times if it was measured.
+
+    By default it is compiled for the processor, and what is not in kernels is left to the reference.
+    """
+    provider = "cpu" if session is None else session.providers[0]
     steps = {} if times is None else {_key(step): step for step in times.steps}
     places = {node: place for place, node in enumerate(traced.nodes)}
     kernels = [_kernel(kernel, work, traced, places, sizes, steps) for kernel, work in traced.kernels.items()]
-    nodes = [_node(node, fate, steps) for node, fate in traced.nodes.items()]
+    nodes = [_node(node, fate, steps, provider, session, compiled) for node, fate in traced.nodes.items()]
     every = [compiled, *(body for _, body in bodies_in(compiled))]
-    nodes += [_node(node, Fate(How.GONE), steps) for artifacts in every for node in artifacts.optimised.removed]
+    nodes += [
+        _node(node, Fate(How.GONE), steps, provider, session, compiled)
+        for artifacts in every
+        for node in artifacts.optimised.removed
+    ]
     counts = Counter(entry.how for entry in nodes)
     return Explained(
+        provider,
         compiled.plan.threads,
         nodes,
         kernels,
@@ -116,8 +134,12 @@ def _key(step: Step) -> str:
     return step.kernel or f"call {step.nodes[0]}"
 
 
-def _node(node: Node, fate: Fate, steps: Mapping[str, Step]) -> NodeEntry:
-    provider = {How.CALLED: "reference", How.COMPUTED: "cpu", How.VIEW: "cpu"}.get(fate.how)
+def _node(
+    node: Node, fate: Fate, steps: Mapping[str, Step], compiler: str, session: Session | None, compiled: Artifacts
+) -> NodeEntry:
+    provider = {How.CALLED: "reference", How.COMPUTED: compiler, How.VIEW: compiler}.get(fate.how)
+    if fate.how is How.CALLED and session is not None:
+        provider = session.evaluated_by(node, [fact(value, compiled.optimised.facts) for value in node.inputs])
     step = steps.get(f"call {node.label}") if fate.how is How.CALLED else None
     return NodeEntry(
         node.label,

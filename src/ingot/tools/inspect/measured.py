@@ -64,6 +64,9 @@ class Measured:
     threads: int
     events: tuple[Event, ...]
     load: float | None
+    provider: str = "cpu"
+    limits: tuple[float, float] | None = None
+    """Operations and bytes in a second of the device that runs the kernels; None where that is the processor."""
 
     @property
     def kernels(self) -> float:
@@ -88,7 +91,8 @@ def measured(
     assert compiled is not None
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
     session.run(None, feeds)
-    start = _start(compiled.plan.threads)
+    device = compiled.plan.device
+    start = _start(compiled.plan.threads) if device is None else 0.0  # a device times kernels without that
     wholes: list[float] = []
     runs: list[list[_Seen]] = []
     end = perf_counter() + seconds
@@ -120,7 +124,9 @@ def measured(
     middle = sorted(runs, key=lambda run: sum(ran.alone for ran in run))[len(runs) // 2]
     begun = sorted(middle, key=lambda ran: ran.at)  # a step inside of another ends before it
     events = tuple(Event(shown[ran.step], ran.at, ran.took) for ran in begun if ran.step in shown)
-    return Measured(tuple(shown.values()), median(wholes), start, len(runs), compiled.plan.threads, events, load)
+    limits = None if device is None else device.limits()
+    whole, threads = median(wholes), compiled.plan.threads
+    return Measured(tuple(shown.values()), whole, start, len(runs), threads, events, load, session.providers[0], limits)
 
 
 @dataclass(frozen=True, slots=True)
