@@ -36,6 +36,8 @@ class Function:
     maps: tuple[str, ...] = ()
     exact: bool = False
     cluster: int = 1
+    early: Buffer | None = None
+    """The constants that it reads before it waits for the kernel before it; None if it does not wait: see `overlap`."""
 
 
 @dataclass(frozen=True, slots=True)
