@@ -11,8 +11,15 @@ from providers.test_cuda import check, graph, normal
 pytestmark = pytest.mark.skipif(not HAS_COMPILER, reason="the emulator is compiled by cc")
 
 
-@pytest.mark.parametrize("attributes", ["", "<exclusive = 1>", "<reverse = 1>", "<exclusive = 1, reverse = 1>"])
-@pytest.mark.parametrize("shape", [(3, 7), (5, 300), (9, 128), (2, 1)])
+@pytest.mark.parametrize(
+    ("attributes", "shape"),
+    [
+        ("", (5, 300)),
+        ("<exclusive = 1>", (9, 128)),
+        ("<reverse = 1>", (3, 7)),
+        ("<exclusive = 1, reverse = 1>", (2, 150)),
+    ],
+)
 def test_rows_are_scanned_by_warps(attributes: str, shape: tuple[int, int]) -> None:
     text = graph("float[n, m] x", f"a = Constant <value_int = 1> () y = CumSum {attributes} (x, a)")
     check(text, {"x": normal(*shape)}, rtol=1e-4)

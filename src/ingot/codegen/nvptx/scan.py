@@ -55,7 +55,8 @@ def scan_in(body: Sequence[Statement]) -> Scan | None:
     if update.name != start.name or update.function not in _FUNCTIONS:
         return None
     loads = [part for part in parts(list(values(inner))) if isinstance(part, Load)]
-    if any(abs(_step(access.index.factor(var))) > 1 for access in (*loads, *stores(inner))):
+    accesses = [*(load.index for load in loads), *(store.index for store in stores(inner))]
+    if any(abs(_step(index.factor(var))) > 1 for index in accesses):
         return None
     written = {store.buffer for store in stores(inner)}
     if any(load.buffer in written for load in loads):
