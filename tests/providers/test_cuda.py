@@ -494,7 +494,7 @@ def test_out_of_memory_says_so() -> None:
 
 @pytest.mark.parametrize(
     ("rows", "length", "grid"),
-    [(0, 9, None), (100_000, 1, (391, (1, 256))), (100_000, 64, (12_500, (32, 8))), (10, 1 << 20, (10, (1024, 1)))],
+    [(0, 9, None), (100_000, 1, (391, (1, 256))), (100_000, 128, (12_500, (32, 8))), (10, 1 << 20, (10, (512, 1)))],
 )
 def test_groups_follow_from_rows_and_their_length(rows: int, length: int, grid: object) -> None:
     assert grid_of(Shape.GROUPS, [rows, length], 1000) == grid

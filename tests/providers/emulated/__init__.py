@@ -184,10 +184,6 @@ class Library:
     def do_cuModuleGetFunction(self, out: Any, module: int, name: bytes) -> None:
         self._handle(out, (name.decode(), self._handles[module - 1]))
 
-    def do_cuLaunchKernelEx(self, config: Any, function: int, addresses: Any, extra: Any) -> int:
-        own = config._obj
-        return self.do_cuLaunchKernel(function, *own.grid, *own.block, own.shared, own.stream, addresses, extra)
-
     def do_cuLaunchKernel(self, function: int, *rest: Any) -> int:
         name, module = self._handles[function - 1]
         grid, block, stream, arguments = rest[:3], rest[3:6], rest[7], rest[8]
@@ -335,7 +331,6 @@ def _loaded(text: str) -> Loaded:
 
 def for_host(text: str) -> str:
     """The LLVM IR of kernels for a GPU as functions of the host."""
-    text = re.sub(r'call i32 asm sideeffect "griddepcontrol.wait;.*', "add i32 0, 0", text)
     text = re.sub(r'target triple = ".*"\n', "", text)
     text = re.sub(r'^(declare .*llvm\.nvvm\..*|!nvvm.*|!10\d\d .*|@"dynamic" = .*)\n', "", text, flags=re.MULTILINE)
     text = text.replace('ptrtoint (ptr addrspace(3) @"dynamic" to i32)', "0")
@@ -387,7 +382,7 @@ def for_host(text: str) -> str:
 
 
 _OPERATIONS = (
-    r"fence\.|prefetch\.|griddepcontrol\.|setmaxnreg|wgmma\.fence|wgmma\.commit|barrier\.cluster\.arrive",
+    r"fence\.|prefetch\.|setmaxnreg|wgmma\.fence|wgmma\.commit|barrier\.cluster\.arrive",
     r"mbarrier\.init\S* \[\$0\], (\d+)",
     r"mbarrier\.arrive\.expect_tx",
     r"mbarrier\.arrive\.shared",

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.share import smaller, up
-from ingot.codegen.llvm.types import I1, I64, stored
-from ingot.codegen.nvptx.grid import WARP, SharedArray, barrier, register
+from ingot.codegen.llvm.types import I64, stored
+from ingot.codegen.nvptx.grid import SharedArray, barrier, register
 from ingot.codegen.nvptx.loops import ThreadLoops
-from ingot.codegen.nvptx.memory import is_short, lanes_along
+from ingot.codegen.nvptx.memory import lanes_along
 from ingot.loops.ir import For, Load, Var, extent
 from ingot.loops.rewrite import parts, stores, values
 
@@ -17,9 +17,6 @@ TURNED = 32
 """Elements of each side of a tile that is read along one axis and stored along another."""
 
 _MOST_TURNED = 4
-
-SEVERAL = 4
-"""Vectors that a thread loads at once."""
 
 
 class ElementLoops(ThreadLoops):
@@ -87,87 +84,32 @@ class ElementLoops(ThreadLoops):
             self._known[id(load)] = load, self._computed(self.b.load(place, stored(load.dtype)), load.dtype)
 
     def _vector_of_each(self, chain: Sequence[Var], inner: For) -> None:
-        """A vector of neighbours for each thread; single elements where they are not aligned, or fewer are left.
-
-        Where there are many of them, a warp has several vectors for each of its threads, all of one row: their loads
-        are under way at once, and the place of a row is computed once for all of them.
-        """
+        """A vector of neighbours for each thread; single elements where they are not aligned, or fewer are left."""
         b = self.b
         lanes = lanes_along(inner.body, inner.var)
         length = self.frame.size(inner.var.extent)
-        aligned = self.is_aligned(inner.body, inner.var, lanes) if lanes > 1 else ir.Constant(I1, 0)
-        pieces = up(b, length, b.select(aligned, I64(lanes), I64(1)))
-        total = b.mul(self.frame.size(extent(chain)), pieces)
-        if chain:
-            are_several = b.icmp_signed(">=", pieces, I64(WARP))
-        else:
-            threads = b.mul(self.threads_of_block(), register(b, "nctaid.x"))
-            are_several = b.icmp_signed(">=", total, b.mul(threads, I64(2)))
-        if not is_short(inner.body):
-            are_several = ir.Constant(I1, 0)
-        known = dict(self._known)
-        with b.if_else(are_several) as (then, otherwise):
-            with then:
-                self._several_of_each(chain, inner, aligned, lanes, pieces)
-                self._known = known
-            with otherwise, self.loop(*self.strided(total)) as number:
-                if chain:
-                    self.unflatten(chain, b.sdiv(number, pieces))
-                self._piece(inner, b.srem(number, pieces) if chain else number, aligned, lanes)
-
-    def _several_of_each(
-        self, chain: Sequence[Var], inner: For, aligned: ir.Value, lanes: int, pieces: ir.Value
-    ) -> None:
-        """Vectors, or elements, a warp's width apart, for each thread of a warp."""
-        b = self.b
-        thread = self.thread_of_grid()
-        lane, warp = b.and_(thread, I64(WARP - 1)), b.sdiv(thread, I64(WARP))
-        warps = b.sdiv(b.mul(self.threads_of_block(), register(b, "nctaid.x")), I64(WARP))
-        parts = up(b, pieces, I64(WARP * SEVERAL))
-        with self.loop(warp, b.mul(self.frame.size(extent(chain)), parts), warps) as number:
-            part = number
-            if chain:
-                self.unflatten(chain, b.sdiv(number, parts))
-                part = b.srem(number, parts)
-            first = b.add(b.mul(part, I64(WARP * SEVERAL)), lane)
-            last = b.add(first, I64(WARP * (SEVERAL - 1)))
-            size = self.frame.size(inner.var.extent)
-            step = b.select(aligned, I64(lanes), I64(1))
-            whole = b.icmp_signed("<=", b.mul(b.add(last, I64(1)), step), size)
-            known = dict(self._known)
-            with b.if_else(b.and_(whole, aligned)) as (then, otherwise):
-                with then:
-                    for place in range(SEVERAL if lanes > 1 else 0):
-                        at = b.add(first, I64(WARP * place))
-                        self.in_lanes(inner, b.mul(at, I64(lanes)), lanes)
-                    self._known = dict(known)
-                with otherwise, b.if_else(whole) as (singly, one_by_one):
-                    with singly:
-                        for place in range(SEVERAL):
-                            self._known = dict(known)
-                            self.variables[inner.var] = b.add(first, I64(WARP * place))
-                            self.statements(inner.body)
-                        self._known = dict(known)
-                    with one_by_one, self.loop(first, smaller(b, b.add(last, I64(1)), pieces), I64(WARP)) as at:
-                        self._piece(inner, at, aligned, lanes)
-
-    def _piece(self, inner: For, number: ir.Value, aligned: ir.Value, lanes: int) -> None:
-        """A vector, or the elements that are left of a row; an element where vectors are not aligned."""
-        b = self.b
         if lanes == 1:
-            self.variables[inner.var] = number
-            self.statements(inner.body)
-            return
-        length, step = self.frame.size(inner.var.extent), b.select(aligned, I64(lanes), I64(1))
-        first = b.mul(number, step)
-        end = b.add(first, step)
-        whole = b.and_(aligned, b.icmp_signed("<=", end, length))
-        with b.if_else(whole) as (then, otherwise):
-            with then:
-                self.in_lanes(inner, first, lanes)
-            with otherwise, self.loop(first, smaller(b, end, length), I64(1)) as place:
-                self.variables[inner.var] = place
+            with self.loop(*self.strided(self.frame.size(extent((*chain, inner.var))))) as number:
+                self.unflatten((*chain, inner.var), number)
                 self.statements(inner.body)
+            return
+        aligned = self.is_aligned(inner.body, inner.var, lanes)
+        step = b.select(aligned, I64(lanes), I64(1))
+        pieces = up(b, length, step)
+        with self.loop(*self.strided(b.mul(self.frame.size(extent(chain)), pieces))) as number:
+            piece = number
+            if chain:
+                self.unflatten(chain, b.sdiv(number, pieces))
+                piece = b.srem(number, pieces)
+            first = b.mul(piece, step)
+            end = b.add(first, step)
+            whole = b.and_(aligned, b.icmp_signed("<=", end, length))
+            with b.if_else(whole) as (then, otherwise):
+                with then:
+                    self.in_lanes(inner, first, lanes)
+                with otherwise, self.loop(first, smaller(b, end, length), I64(1)) as place:
+                    self.variables[inner.var] = place
+                    self.statements(inner.body)
 
 
 def turned_loads(chain: Sequence[Var], inner: For) -> tuple[Var, list[Load]] | None:

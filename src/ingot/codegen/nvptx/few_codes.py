@@ -20,7 +20,6 @@ from ingot.codegen.nvptx.code_lines import LINES, line_step, lines_function
 from ingot.codegen.nvptx.code_pairs import CodePairs
 from ingot.codegen.nvptx.few_rows import LATENCY, START, Busy, Streamed, is_aligned
 from ingot.codegen.nvptx.grid import WARP, SharedArray, barrier, register
-from ingot.codegen.nvptx.overlap import after_previous
 from ingot.codegen.nvptx.sums import SPLITS, finish_steps, most_splits
 from ingot.codegen.nvptx.variant import Function, Plan, Sized, Step, Variant
 from ingot.dataclass import dataclass
@@ -73,9 +72,7 @@ def refuses(product: Contraction, _: Target) -> str | None:
 def functions(product: Contraction, _: Target) -> dict[str, Function]:
     tiles = tiles_of(product)
     own = {
-        few.name: Function(
-            partial(_emit, product=product, few=few), _THREADS[-1], few.resident, ("splits",), early=product.rhs.buffer
-        )
+        few.name: Function(partial(_emit, product=product, few=few), _THREADS[-1], few.resident, ("splits",))
         for few in (FewCodes(groups + 1, tiles) for groups in range(_groups(product, CODE_ROWS)))
     }
     assert product.codes is not None
@@ -165,9 +162,8 @@ class _FewCodes(Streamed):
         totals = [[stack_slot(b, F32) for _ in range(4)] for _ in range(few.groups)]
         for cell in (cell for four in totals for cell in four):
             b.store(F32(0.0), cell)
-        ahead = self._kept(self._fetched_codes(first))
-        self.frame = after_previous(b, self.frame, self.product.rhs.buffer)
         lines = [self._line(group) for group in range(few.groups)]
+        ahead = self._kept(self._fetched_codes(first))
         with self.loop(first, end, stride) as step:
             rows = [[self._terms(line, b.add(step, I32(number))) for line in lines] for number in range(few.at_once)]
             now = [b.load(cell, value.type) for cell, value in ahead]

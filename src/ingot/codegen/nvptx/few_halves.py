@@ -16,16 +16,7 @@ from ingot.codegen.llvm.emitter import Frame
 from ingot.codegen.llvm.lanes import Lane
 from ingot.codegen.llvm.share import smaller, up
 from ingot.codegen.llvm.types import F32, I32, I64, stack_slot, stored, vector
-from ingot.codegen.nvptx.few_rows import (
-    FROM_CACHE,
-    LATENCY,
-    START,
-    Busy,
-    Streamed,
-    constant_of,
-    has_whole_columns,
-    is_aligned,
-)
+from ingot.codegen.nvptx.few_rows import FROM_CACHE, LATENCY, START, Busy, Streamed, has_whole_columns, is_aligned
 from ingot.codegen.nvptx.few_rows import refuses as refuses_few_rows
 from ingot.codegen.nvptx.grid import WARP, SharedArray, barrier, register
 from ingot.codegen.nvptx.half_product import is_of_halves
@@ -69,11 +60,7 @@ def refuses(product: Contraction, target: Target) -> str | None:
 def functions(product: Contraction, _: Target) -> dict[str, Function]:
     return {
         f"half_rows{rows}": Function(
-            partial(_emit, product=product, rows=rows),
-            threads[-1],
-            _MOST_THREADS // threads[-1],
-            ("splits",),
-            early=constant_of(product),
+            partial(_emit, product=product, rows=rows), threads[-1], _MOST_THREADS // threads[-1], ("splits",)
         )
         for rows, threads in _THREADS.items()
     }
@@ -103,7 +90,7 @@ def plans(sized: Sized) -> Iterator[Plan]:
             yield Plan(gpu.step + START + seconds + more, (step, *finish))
 
 
-VARIANT = Variant("few rows of halves", refuses, functions, plans)
+VARIANT = Variant("few rows of halves", refuses, functions, plans, is_streaming=True)
 
 
 def _emit(b: Builder, frame: Frame, product: Contraction, rows: int) -> None:
@@ -130,9 +117,6 @@ class _FewHalves(Streamed):
         own = b.add(left, b.mul(self.group, I64(_EIGHT)))
         column = b.select(b.icmp_signed("<", own, self.columns), own, I64(0))
         sums = [[[stack_slot(b, F32) for _ in range(4)] for _ in range(4)] for _ in range(self.most // _EIGHT)]
-        first = b.add(b.add(begin, b.mul(self.warp, I64(STEP))), b.mul(self.quarter, I64(_FOUR)))
-        terms = [TERMS * step + number for step in range(AT_ONCE) for number in range(_FOUR)]
-        self.wait([(b.add(first, I64(term)), column) for term in terms])
         with self.loop(register(b, "ctaid.z"), self.batch, register(b, "nctaid.z")) as place:
             self.unflatten(product.batch, place)
             for cell in (cell for rows in sums for tile in rows for cell in tile):

@@ -7,7 +7,7 @@ through shared memory, and where columns are few, of several blocks by `finish`:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 
 from ingot.codegen.llvm import ir, scalars
@@ -15,14 +15,13 @@ from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.emitter import Frame
 from ingot.codegen.llvm.lanes import Lane
 from ingot.codegen.llvm.share import smaller, up
-from ingot.codegen.llvm.types import F32, I32, I64, is_float, stack_slot, stored, vector, width
+from ingot.codegen.llvm.types import F32, I32, I64, is_float, stack_slot, vector, width
 from ingot.codegen.nvptx.grid import WARP, SharedArray, barrier, exchanged, register
-from ingot.codegen.nvptx.overlap import after_previous, fetch
 from ingot.codegen.nvptx.sums import SPLITS, Sums, finish_steps, most_splits, packed_load, sum_type
 from ingot.codegen.nvptx.variant import Function, Plan, Sized, Step, Variant
 from ingot.dataclass import dataclass
 from ingot.dtypes import DType
-from ingot.loops.ir import Buffer, Contraction, Index, Load, Var
+from ingot.loops.ir import Contraction, Index, Load, Var
 from ingot.schedule.target import Target
 
 _BYTES = 16
@@ -33,6 +32,8 @@ _MOST_DEPTH = 8
 
 _ROWS = (1, 2, 4, 8)
 """The rows that functions are for."""
+
+_SINGLE = "_single"
 
 _MOST_SUMS = 32
 """Sums of a thread, at most: there are registers for so many."""
@@ -68,7 +69,7 @@ class FewRows:
 
     @property
     def name(self) -> str:
-        return f"rows{self.rows}{'' if self.is_wide else '_single'}"
+        return f"rows{self.rows}{'' if self.is_wide else _SINGLE}"
 
     @property
     def threads(self) -> int:
@@ -111,16 +112,9 @@ def right_of(product: Contraction) -> Load:
     return packed_load(product) if product.packed else product.rhs
 
 
-def constant_of(product: Contraction) -> Buffer | None:
-    """The buffer of constant weights; None where a run computes them."""
-    return product.rhs.buffer if product.packed else None
-
-
 def functions(product: Contraction, _: Target) -> dict[str, Function]:
     return {
-        few.name: Function(
-            partial(_emit, product=product, few=few), few.threads, few.resident, ("splits",), early=constant_of(product)
-        )
+        few.name: Function(partial(_emit, product=product, few=few), few.threads, few.resident, ("splits",))
         for few in FUNCTIONS
         if few.lanes(right_of(product).dtype) * few.rows <= _MOST_SUMS
     }
@@ -168,6 +162,11 @@ class Busy:
         return -(-self.blocks // (self.multiprocessors * resident))
 
 
+def is_single(plan: Plan) -> bool:
+    """Whether a plan loads single elements."""
+    return plan.steps[0].function.endswith(_SINGLE)
+
+
 def _is_wide(sized: Sized) -> bool:
     """Whether all vectors of both operands are whole, and aligned."""
     left, right = sized.product.lhs, right_of(sized.product)
@@ -190,7 +189,7 @@ def is_aligned(sized: Sized, index: Index, along: Var, lanes: int) -> bool:
     return index.factor(along) == 1 and not any(part % lanes for part in (*factors, sized.size(index.offset)))
 
 
-VARIANT = Variant("few rows", refuses, functions, plans)
+VARIANT = Variant("few rows", refuses, functions, plans, is_streaming=True)
 
 
 def _emit(b: Builder, frame: Frame, product: Contraction, few: FewRows) -> None:
@@ -203,19 +202,6 @@ class Streamed(Sums):
     def __init__(self, b: Builder, frame: Frame, product: Contraction) -> None:
         super().__init__(b, frame, product)
         self.right = right_of(product)
-
-    def wait(self, places: Sequence[tuple[ir.Value, ir.Value]]) -> None:
-        """Wait for the kernel before, if weights are constant: some that are multiplied first come meanwhile."""
-        b, constant = self.b, constant_of(self.product)
-        if constant is None:
-            return
-        self.unflatten(self.product.batch, I64(0))
-        for at, column in places:
-            self.variables[self.product.k[0]] = smaller(b, at, b.sub(self.depth, I64(1)))
-            self.variables[self.n] = smaller(b, column, b.sub(self.columns, I64(1)))
-            pointer, kind = self.frame.buffers[constant], stored(self.right.dtype)
-            fetch(b, b.gep(pointer, [self._base(self.right.index)], source_etype=kind), self.frame.target)
-        self.frame = after_previous(b, self.frame, constant)
 
     def loaded(self, load: Load, lane: Lane | None) -> ir.Value:
         """An element of an operand, or a vector of them, where the variables say."""
@@ -264,8 +250,6 @@ class _FewRows(Streamed):
         own = b.add(left, b.mul(register(b, "tid.x"), I64(self.lanes)))
         column = own if few.is_wide else smaller(b, own, b.sub(self.columns, I64(1)))
         sums = [stack_slot(b, self.kind) for _ in range(few.rows)]
-        own_first = b.add(begin, b.mul(self.line, step))
-        self.wait([(b.add(own_first, I64(number)), column) for number in range(few.depth)])
         with self.loop(register(b, "ctaid.z"), self.batch, register(b, "nctaid.z")) as place:
             self.unflatten(product.batch, place)
             for cell in sums:

@@ -16,13 +16,12 @@ from ingot.codegen.llvm.types import I64, PTR
 from ingot.codegen.nvptx.grid import KernelFunction, module_text
 from ingot.codegen.nvptx.memory import lanes_along
 from ingot.codegen.nvptx.nest import emit_nest
-from ingot.codegen.nvptx.overlap import can_overlap, release_next
 from ingot.codegen.nvptx.scan import GROUP, scan_in
 from ingot.codegen.nvptx.variant import Function
 from ingot.codegen.nvptx.variants import functions_of
 from ingot.dataclass import dataclass
 from ingot.dims import Dim
-from ingot.loops.ir import Buffer, Contraction, For, Kernel, Kind, Statement, extent
+from ingot.loops.ir import Contraction, For, Kernel, Kind, Statement, extent
 from ingot.loops.nest_shape import has_vectors, innermost_parallel, is_vector, parallel_chain
 from ingot.loops.rewrite import sizes_indexed, within
 from ingot.schedule.target import Target
@@ -32,10 +31,7 @@ ENTRY = "kernel"
 THREADS = 256
 """Threads of a block that work alone."""
 
-MOST_GROUP = 1024
-
-RESIDENT = 1024
-"""Threads of a multiprocessor at once, at least: memory is as fast as it can be where so many wait for it."""
+MOST_GROUP = 512
 
 
 class Shape(Enum):
@@ -91,7 +87,7 @@ def emit(kernel: Kernel, target: Target, name: str = ENTRY) -> Emitted:
         function = functions_of(nest, target)[name]
     else:
         threads = MOST_GROUP if launch_of(kernel).shape is Shape.GROUPS else THREADS
-        function = Function(partial(emit_nest, statements=nest), threads, RESIDENT // threads)  # type: ignore[arg-type]
+        function = Function(partial(emit_nest, statements=nest), threads)  # type: ignore[arg-type]
     module = ir.Module(name)
     module.triple = target.triple
     sizes: dict[Dim, int] = {}
@@ -103,13 +99,13 @@ def emit(kernel: Kernel, target: Target, name: str = ENTRY) -> Emitted:
     buffers = {buffer: ir.Value(PTR, f"%b{place}") for place, buffer in enumerate(kernel.buffers)}
     nothing = I64(0)
     frame = Frame(buffers, lambda dim: _size(dim, sizes), ir.Value(PTR, "%state"), nothing, nothing, nothing, target)
-    release_next(b, target)
     with unless_empty(b, frame, sizes_indexed(nest)):
         function.emit(b, frame)
     b.ret_void()
+    written = {*kernel.writes, *kernel.scratch}
     own.parameters = [
         *(
-            f"ptr {_attributes(kernel, buffer, function, target)}align 16 %b{place}"
+            f"ptr noalias {'' if buffer in written else 'readonly '}align 16 %b{place}"
             for place, buffer in enumerate(kernel.buffers)
         ),
         "ptr %state",
@@ -118,16 +114,6 @@ def emit(kernel: Kernel, target: Target, name: str = ENTRY) -> Emitted:
         *(f"ptr byval([128 x i8]) align 64 %{tensor_map}" for tensor_map in function.maps),
     ]
     return Emitted(module_text(module, own, function), kernel.buffers, tuple(sizes))
-
-
-def _attributes(kernel: Kernel, buffer: Buffer, function: Function, target: Target) -> str:
-    """What LLVM may know of a buffer: by both of these, that it can be read through the cache for constants."""
-    is_early = function.early is not None and can_overlap(target)
-    if buffer in kernel.writes:
-        return "noalias "
-    if is_early and buffer is not function.early:
-        return ""  # the kernel before may still write it
-    return "noalias " if buffer in kernel.scratch else "noalias readonly "
 
 
 def _size(dim: Dim, places: dict[Dim, int]) -> ir.Value:

@@ -22,10 +22,10 @@ from ingot.loops.nest_shape import has_vectors
 from ingot.loops.rewrite import parts, stores, values, within
 from ingot.prim.functions import identity
 
-HELD = 2
+HELD = 4
 """Vectors of a row that a thread holds in registers."""
 
-SEVERAL = 3
+SEVERAL = 4
 _ELEMENTS = 16
 """Vectors that a thread loads at once of a row that it does not hold, and their elements, at most."""
 

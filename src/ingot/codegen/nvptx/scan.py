@@ -24,7 +24,7 @@ _SEVERAL = 4
 
 _FUNCTIONS = ("add", "multiply", "maximum", "minimum")
 
-GROUP = 64
+GROUP = 128
 """The length of rows for which a group of threads is a warp."""
 
 

@@ -24,7 +24,6 @@ from ingot.providers.cuda.copies import COPY, Staging, copy, upload, upload_wher
 from ingot.providers.cuda.driver import OUT_OF_MEMORY, Driver, DriverError
 from ingot.providers.cuda.foreign import adopted
 from ingot.providers.cuda.launcher import Launcher
-from ingot.providers.cuda.overlap import WAIT, overlapping
 from ingot.providers.cuda.pinned import PinnedResults, rounded
 from ingot.providers.cuda.stored import restored
 from ingot.runtime.address import address_of
@@ -95,7 +94,6 @@ class Device:
         """What launches kernels, by the addresses that plans have of them."""
         self._loaded: dict[str, _Module] = {}
         self._shared: dict[int, int] = {}
-        self._waiting: set[int] = set()
         """The dynamic shared memory that functions may have, where it is more than any may."""
         self._loaders: ThreadPoolExecutor | None = None
         self._results = PinnedResults(driver)
@@ -205,25 +203,21 @@ class Device:
         return self._used
 
     def upload(self, array: Array, address: int) -> None:
-        self._own.follows = False
         if address in self.shared:
             ctypes.memmove(address, array.ctypes.data, array.nbytes)
             return
         upload(self, array, address)
 
     def upload_own(self, array: Array, address: int) -> None:
-        self._own.follows = False
         upload_where_it_is(self, array, address)
 
     def download(self, address: int, array: Array) -> None:
-        self._own.follows = False
         if address in self.shared:
             ctypes.memmove(array.ctypes.data, address, array.nbytes)
             return
         self.driver.call("cuMemcpyDtoHAsync_v2", address_of(array), address, array.nbytes, self.stream)
 
     def copy(self, copies: Sequence[tuple[int, int, int]]) -> None:
-        self._own.follows = False
         copy(self, copies)
 
     def result_array(self, shape: tuple[int, ...], dtype: Any) -> Array:
@@ -261,8 +255,6 @@ class Device:
                 module.number = self.driver.module(image)
             if name not in module.functions:
                 module.functions[name] = self.driver.function(module.number, name)
-                if WAIT in image:
-                    self._waiting.add(module.functions[name])
             return module.functions[name]
 
     @cached_property
@@ -336,12 +328,7 @@ class Device:
         start = ctypes.addressof(arguments)
         places = [*range(start, start + 8 * len(numbers), 8), *map(ctypes.addressof, maps)]
         addresses = (c_void_p * len(places))(*places)
-        if self._own.is_capturing and self._own.follows and function in self._waiting:
-            config = overlapping(grid, (*block, 1), shared, self.stream)
-            self.driver.call("cuLaunchKernelEx", ctypes.byref(config), function, addresses, None)
-        else:
-            self.driver.call("cuLaunchKernel", function, *grid, *block, 1, shared, self.stream, addresses, None)
-        self._own.follows = True
+        self.driver.call("cuLaunchKernel", function, *grid, *block, 1, shared, self.stream, addresses, None)
 
     def tensor_map(self, of: TensorMap, address: int) -> Any:
         """A tensor map for a buffer at an address: 128 bytes, which a launch copies."""
@@ -436,7 +423,7 @@ class Device:
         stream, graph = self.stream, c_void_p()
         self.copy_function  # noqa: B018 - loaded now: not all drivers do while they capture
         self.driver.call("cuStreamBeginCapture_v2", stream, _RELAXED)
-        self._own.is_capturing, self._own.launches, self._own.follows = True, 0, False
+        self._own.is_capturing, self._own.launches = True, 0
         self._own.counters = frozenset(counters)
         try:
             begin()
@@ -467,8 +454,6 @@ class _ThreadState(threading.local):
     is_capturing = False
     launches = 0
     """How many were captured."""
-    follows = False
-    """Whether what was launched last is a kernel."""
     counters: frozenset[int] = frozenset()
 
 

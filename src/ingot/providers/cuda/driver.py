@@ -48,7 +48,6 @@ _SIGNATURES = {
     "cuMemHostUnregister": "p",
     "cuCtxSynchronize": "",
     "cuLaunchKernel": "puuuuuuuppp",
-    "cuLaunchKernelEx": "pppp",
     "cuEventCreate": "pu",
     "cuEventDestroy_v2": "p",
     "cuEventRecord": "pp",
