@@ -46,6 +46,7 @@ def main() -> int:
     parser.add_argument("sections", nargs="*", default=list(SECTIONS), choices=[*SECTIONS, []])
     parser.add_argument("--processes", type=int, default=max(1, (os.cpu_count() or 1) - 2))
     parser.add_argument("--seconds", type=float, default=100, help="of each section that many processes share")
+    parser.add_argument("--model-seconds", type=float, default=300, help="after which no other network is measured")
     parser.add_argument("--graphs", type=int, default=5_000, help="random graphs, at most")
     parser.add_argument("--share", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -295,7 +296,7 @@ def _kernels(_: argparse.Namespace) -> tuple[str, int]:
     return "\n".join(lines), wrong
 
 
-def _models(_: argparse.Namespace) -> tuple[str, int]:
+def _models(options: argparse.Namespace) -> tuple[str, int]:
     """What `benchmarks.gpu_models` has measured, and what it measures now of what it has not."""
     failed = 0
     measured = {(own["network"], own["batch"], own["precision"]) for own in gpu_models.kept()}
@@ -306,13 +307,21 @@ def _models(_: argparse.Namespace) -> tuple[str, int]:
         if (name, batch, kind) not in measured
     ]
     if missing:
-        failed = gpu_models.main(missing)
+        command = [sys.executable, "-m", "benchmarks.gpu_models", "--seconds", str(options.model_seconds), *missing]
+        failed = subprocess.run(command, cwd=ROOT, check=False).returncode
     return "\n".join(gpu_models.table(gpu_models.kept(), gpu_peers.kept())), failed
+
+
+def _products(_: argparse.Namespace) -> tuple[str, int]:
+    from benchmarks.gpu_products import products
+
+    return products(PROVIDERS, named("cuda").memory), 0  # type: ignore[attr-defined]
 
 
 SECTIONS: dict[str, Callable[[argparse.Namespace], tuple[str, int]]] = {
     "device": _device,
     "kernels": _kernels,
+    "products": _products,
     "models": _models,
     "conformance": _shared("conformance"),
     "graphs": _shared("graphs"),

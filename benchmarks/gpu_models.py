@@ -13,13 +13,16 @@ once the context is there.
 from __future__ import annotations
 
 import argparse
+import atexit
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from statistics import median
 from typing import Any, TypeAlias
@@ -31,6 +34,7 @@ from benchmarks import gpu_peers
 from ingot import Session
 from ingot.ir.tensor import Tensor
 from ingot.providers import named
+from ingot.providers.cuda.driver import DriverError
 
 RESULT = Path(__file__).parent / "results" / "gpu_models.json"
 PROVIDERS = ("cuda", "cpu", "reference")
@@ -63,7 +67,7 @@ def main(arguments: list[str]) -> int:
         return 0
     begin, failed = time.monotonic(), 0
     cases = options.cases or [f"{name}:{batch}:{kind}" for name, batch in gpu_peers.CASES for kind in _MOST_ERROR]
-    for case in cases:
+    for place, case in enumerate(cases):
         if time.monotonic() - begin > options.seconds:
             print(f"{case}: no time left", flush=True)
             continue
@@ -73,6 +77,10 @@ def main(arguments: list[str]) -> int:
         except Exception as error:
             failed += 1
             print(f"{case}: {type(error).__name__}: {str(error)[:300]}", flush=True)
+            if isinstance(error, DriverError) and error.is_lost and cases[place + 1 :]:
+                left = str(max(0.0, options.seconds - (time.monotonic() - begin)))
+                command = [sys.executable, "-m", "benchmarks.gpu_models", "--seconds", left, "--out", str(options.out)]
+                return failed + subprocess.run([*command, *cases[place + 1 :]], check=False).returncode
             continue
         failed += record["error"] >= _MOST_ERROR[precision]
         print(json.dumps(record), flush=True)
@@ -85,32 +93,29 @@ def measured(name: str, batch: int, precision: str) -> Record:
     import torch
 
     device = named("cuda").memory  # type: ignore[attr-defined]
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / f"{name}.onnx"
-        path.write_bytes(ingot.encode(with_weights(name)))
-        begin = time.monotonic()
-        session = opened(str(path), precision)
-        cold = time.monotonic() - begin
-        feeds = feeds_of(session, batch)
-        results = session.run(None, feeds)
-        first = time.monotonic() - begin - cold
-        host = _median(lambda: session.run(None, feeds))
-        tensors = {name: torch.from_numpy(array).cuda() for name, array in feeds.items()}
-        on_device = _median(lambda: session.run(None, tensors, placement="device"))
-        kept = session.run(None, tensors, placement="device")
-        again = [torch.from_dlpack(result).cpu().numpy() for result in kept]
-        assert all(np.array_equal(one, other) for one, other in zip(results, again, strict=True)), "results differ"
-        record = {
-            "network": name, "batch": batch, "precision": precision, "kernels us": kernels_us(session, device),
-            "host us": host, "device us": on_device, "error": error_of(session, feeds, results, str(path)),
-            "cold s": round(cold, 2), "first run ms": round(1e3 * first, 1),
-            "calls": _calls(session), "date": time.strftime("%Y-%m-%d"), "device": device.name,
-        }  # fmt: skip
-        for thread in threading.enumerate():
-            if thread.name == "ingot-keep":
-                thread.join()
-        warm = [_in_another_process(str(path), batch, precision) for _ in range(2)][-1]
-        return {**record, **warm}
+    path = _file_of(name)
+    begin = time.monotonic()
+    session = opened(path, precision)
+    cold = time.monotonic() - begin
+    feeds = feeds_of(session, batch)
+    results = session.run(None, feeds)
+    first = time.monotonic() - begin - cold
+    host = _median(lambda: session.run(None, feeds))
+    tensors = {name: torch.from_numpy(array).cuda() for name, array in feeds.items()}
+    on_device = _median(lambda: session.run(None, tensors, placement="device"))
+    kept = session.run(None, tensors, placement="device")
+    again = [torch.from_dlpack(result).cpu().numpy() for result in kept]
+    assert all(np.array_equal(one, other) for one, other in zip(results, again, strict=True)), "results differ"
+    record = {
+        "network": name, "batch": batch, "precision": precision, "kernels us": kernels_us(session, device),
+        "host us": host, "device us": on_device, "error": error_of(results, _expected(name)),
+        "cold s": round(cold, 2), "first run ms": round(1e3 * first, 1),
+        "calls": _calls(session), "date": time.strftime("%Y-%m-%d"), "device": device.name,
+    }  # fmt: skip
+    for thread in threading.enumerate():
+        if thread.name == "ingot-keep":
+            thread.join()
+    return {**record, **_in_another_process(path, batch, precision)}
 
 
 def opened(path: str, precision: str) -> Session:
@@ -135,12 +140,12 @@ def with_weights(name: str) -> ingot.Model:
 
 def feeds_of(session: Session, batch: int) -> dict[str, Any]:
     """Random inputs: `TOKENS` of them for a text, masks of ones."""
-    random, feeds = np.random.default_rng(1), {}
+    feeds = {}
     for name, type_ in session.inputs.items():
         declared: Any = type_
         sizes = {"batch": batch, "tokens": TOKENS}
         shape = tuple(size if isinstance(size, int) else sizes[str(size)] for size in declared.shape)
-        dtype = declared.dtype.numpy
+        dtype, random = declared.dtype.numpy, np.random.default_rng(1)  # a batch begins as a smaller one
         if dtype.kind == "f":
             feeds[name] = random.standard_normal(shape).astype(dtype)
         else:
@@ -148,15 +153,31 @@ def feeds_of(session: Session, batch: int) -> dict[str, Any]:
     return feeds
 
 
-def error_of(session: Session, feeds: dict[str, Any], results: Sequence[Any], path: str) -> float:
-    """The largest distance of a result from that of the provider `cpu`, for the first of a batch, over its length."""
-    some = {name: array[:_COMPARED] for name, array in feeds.items()}
-    expected = Session(path, providers=("cpu", "reference")).run(list(session.outputs), some)
+def error_of(results: Sequence[Any], expected: Sequence[Any]) -> float:
+    """The largest distance of a result from what is expected of the first of a batch, over its length."""
     distances = []
     for result, own in zip(results, expected, strict=True):
-        difference = np.linalg.norm((result[: len(own)].astype(np.float64) - own).ravel())
-        distances.append(float(difference / max(1e-30, float(np.linalg.norm(own.ravel())))))
+        count = min(len(result), len(own))
+        difference = np.linalg.norm((result[:count].astype(np.float64) - own[:count]).ravel())
+        distances.append(float(difference / max(1e-30, float(np.linalg.norm(own[:count].ravel())))))
     return max(distances)
+
+
+@cache
+def _file_of(name: str) -> str:
+    """The file of a network, which is there until the process ends."""
+    folder = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, folder, True)
+    path = Path(folder) / f"{name}.onnx"
+    path.write_bytes(ingot.encode(with_weights(name)))
+    return str(path)
+
+
+@cache
+def _expected(name: str) -> list[Any]:
+    """What the provider `cpu` gives for the first of a batch."""
+    session = Session(_file_of(name), providers=("cpu", "reference"))
+    return session.run(None, feeds_of(session, _COMPARED))
 
 
 def table(ours: Iterable[Record], peers: dict[tuple[str, int, str, str], Record]) -> list[str]:
@@ -194,7 +215,7 @@ def _median(run: Callable[[], Any]) -> float:
         begin = time.perf_counter()
         run()
         times.append(time.perf_counter() - begin)
-    return round(median(times) * 1e6, 1)
+    return round(float(median(times)) * 1e6, 1)
 
 
 def kernels_us(session: Session, device: Any) -> float:
@@ -209,7 +230,7 @@ def kernels_us(session: Session, device: Any) -> float:
         for replay in replays:
             replay()
 
-    return round(device.seconds(launch, _ROUNDS) * 1e6, 1)
+    return round(float(device.seconds(launch, _ROUNDS)) * 1e6, 1)
 
 
 def _calls(session: Session) -> int:

@@ -111,6 +111,8 @@ PIPELINES: dict[str, Pipeline] = {
     "columns_of_scores": Pipeline(_FOREST, options={"zipmap": "columns"}),
     "raw_scores": Pipeline(_of("ensemble", "GradientBoostingClassifier"), options={"raw_scores": True}),
     "raw_scores_svc": Pipeline(_of("svm", "SVC"), options={"raw_scores": True, "zipmap": False}),
+    "svc_probable": Pipeline(_of("svm", "SVC", probability=True), options={"zipmap": False}),
+    "svc_two_probable": Pipeline(_of("svm", "SVC", probability=True), target="two classes", options={"zipmap": False}),
     "svc_linear": Pipeline(_of("svm", "SVC", kernel="linear"), options={"zipmap": False}),
     "svc_polynomial": Pipeline(_of("svm", "SVC", kernel="poly", degree=2), options={"zipmap": False}),
     "nu_svc_sigmoid": Pipeline(_of("svm", "NuSVC", kernel="sigmoid", nu=0.2), options={"zipmap": False}),
@@ -222,6 +224,11 @@ PIPELINES: dict[str, Pipeline] = {
     ),
     "double_svr": Pipeline(_of("svm", "SVR"), kind="float64", target="numbers"),
     "frame_hot_logistic": Pipeline(_then(_frame(_SCALER, _HOT), _LOGISTIC), kind="columns", target="names"),
+    "frame_hot_refusing": Pipeline(
+        _then(_frame(_SCALER, _of("preprocessing", "OneHotEncoder")), _LOGISTIC),
+        kind="columns",
+        options={"zipmap": False},
+    ),
     "frame_hot_forest": Pipeline(_then(_frame(_SCALER, _HOT), _FOREST), kind="columns"),
     "frame_ordinal_boosting": Pipeline(
         _then(_frame(_of("impute", "SimpleImputer"), _ORDINAL), _of("ensemble", "GradientBoostingClassifier")),

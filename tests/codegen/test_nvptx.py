@@ -15,6 +15,7 @@ from ingot.codegen.llvm.make import object_code
 from ingot.codegen.nvptx.kernel import ENTRY, emit
 from ingot.codegen.nvptx.target import gpu_target
 from ingot.codegen.nvptx.variants import functions_of
+from ingot.codegen.nvptx.wgmma_tiles import TILES
 from ingot.compile import Options, compile_model
 from ingot.errors import CompileError, ProviderError
 from ingot.ir.model import Model
@@ -147,6 +148,19 @@ def test_kernels_are_assembled(generation: tuple[int, int], tmp_path: Path) -> N
             path.write_text(compiled(kernel, generation, name))
             command = ["ptxas", f"-arch={gpu_target(*generation).cpu}", str(path), "-o", str(tmp_path / "code")]
             subprocess.run(command, check=True, capture_output=True)
+
+
+@pytest.mark.skipif(shutil.which("ptxas") is None, reason="ptxas is not installed")
+@pytest.mark.parametrize("name", [*TILES, "piped128x128", "piped64x64"])
+def test_products_on_hopper_keep_sums_in_registers_and_products_under_way(name: str, tmp_path: Path) -> None:
+    inputs = "float16[m, k] x, float16[k, n] w, float16[n] v, float16[m, n] r"
+    body = "t = MatMul (x, w) s = Add (t, v) u = Gelu (s) y = Add (u, r)"
+    path = tmp_path / "kernel.ptx"
+    path.write_text(ptx_of(inputs, body, (9, 0), name))
+    command = ["ptxas", "-v", "-arch=sm_90a", str(path), "-o", str(tmp_path / "code")]
+    notes = subprocess.run(command, check=True, capture_output=True, text=True).stderr
+    assert "0 bytes spill stores, 0 bytes spill loads" in notes
+    assert "(C75" not in notes, "products that wait for each other, or registers that are not moved"
 
 
 def test_a_row_that_fits_into_registers_is_read_once() -> None:

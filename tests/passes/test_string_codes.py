@@ -82,3 +82,15 @@ def test_what_else_reads_strings_reads_strings() -> None:
 )
 def test_strings_stay_where_codes_save_nothing_or_say_too_little(graph: str) -> None:
     assert operators(graph)[0] == 0
+
+
+def test_a_string_of_no_category_is_named_by_its_error() -> None:
+    graph = """g (string[n, 2] x) => (float[n, 2, 2] y) {
+        y = ai.onnx.ml.OneHotEncoder <cats_strings = ["u", "a"], zeros = 0> (x) }"""
+    session = ingot.Session(parse_model(f"{HEADER} {graph}"), providers=("cpu", "reference"), fallback=False)
+    assert session.compiled is not None
+    assert [call.node.op_type for call in session.compiled.program.calls.values()] == ["LabelEncoder"]
+    for _ in range(3):
+        assert session.run(None, {"x": WORDS[:1]})[0].tolist() == [[[0, 1], [1, 0]]]
+        with pytest.raises(ingot.InputError, match="'strange' is none of the 2 categories"):
+            session.run(None, {"x": WORDS})

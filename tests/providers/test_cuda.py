@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import ingot
-from ingot import InputError, Session
+from ingot import Cancel, InputError, Interrupted, Session
 from ingot.codegen.nvptx.gpu import Gpu
 from ingot.codegen.nvptx.kernel import Shape
 from ingot.codegen.nvptx.target import gpu_target
@@ -525,10 +525,26 @@ H200 = Gpu((9, 0), 132, 1.98e9, 4.8e12, 232_448)
 def test_tiles_of_products_follow_from_their_sizes() -> None:
     assert not plan_of(1, 0, 5, 5).steps
     (step,) = plan_of(1, 4096, 4096, 4096).steps
-    assert (step.function, step.grid) == ("singles128x128", (1024, 1, 1))
+    assert (step.function, step.grid) == ("thirds128x128", (132, 1, 1))
     few, finish = plan_of(1, 16, 4096, 4096).steps
     assert few.grid[1] > 1
     assert (finish.function, finish.scalars) == ("finish", (few.grid[1],))
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "depth", "name"),
+    [
+        (128, 768, 768, "wgmma64x64"),
+        (128, 768, 3072, "wgmma64x64by4"),
+        (49, 512, 4608, "wgmma64x64by8"),
+        (4096, 3072, 768, "wgmma128x128turns"),
+        (12544, 256, 2304, "wgmma192x128"),
+        (4096, 4096, 4096, "wgmma128x256"),
+    ],
+)
+def test_tiles_of_halves_are_those_that_were_the_fastest(rows: int, columns: int, depth: int, name: str) -> None:
+    (step,) = plan_of(1, rows, columns, depth, DType.FLOAT16).steps
+    assert step.function == name
 
 
 def test_no_more_partial_sums_than_there_is_memory_for() -> None:
@@ -846,6 +862,7 @@ def test_a_gpu_that_is_lost_says_so_and_its_memory_is_forgotten() -> None:
     with pytest.raises(DriverError, match="CUDA_ERROR_LAUNCH_FAILED") as error:
         session.run(None, {"x": normal(5)})
     assert error.value.hint == "the GPU is lost for this process: start it again"
+    assert error.value.is_lost
     del session
     gc.collect()
 
@@ -932,3 +949,31 @@ def test_loops_of_many_trips_are_not_captured() -> None:
     assert device.capture(begin) is None
     assert launches == 1 + (1 << 14)
     device.finish()
+
+
+@emulated
+def test_a_run_is_cancelled_and_its_deadline_is_kept() -> None:
+    session = opened(graph("float[n] x", "y = Exp (x)"))
+    feeds, cancel = {"x": normal(9)}, Cancel()
+    for _ in range(3):
+        session.run(None, feeds, deadline=60)
+    cancel.cancel()
+    with pytest.raises(Interrupted):
+        session.run(None, feeds, cancel=cancel)
+    with pytest.raises(Interrupted):
+        session.run(None, feeds, deadline=0)
+    np.testing.assert_allclose(session.run(None, feeds)[0], np.exp(normal(9)), 1e-5)
+
+
+@emulated
+def test_out_of_memory_ends_the_run_and_not_the_session() -> None:
+    provider = Emulated()
+    session = opened(graph("float[n, m] x", "t = Softmax (x) u = Transpose (t) y = Softmax (u)"), provider)
+    for _ in range(3):
+        session.run(None, {"x": normal(4, 5)})
+    for _ in range(3):
+        provider.library.failures["cuMemAllocAsync"] = 2
+        with pytest.raises(DriverError, match="OUT_OF_MEMORY"):
+            session.run(None, {"x": normal(400, 500)})
+        provider.library.failures.clear()
+        np.testing.assert_allclose(session.run(None, {"x": normal(4, 5)})[0], _softmax(_softmax(normal(4, 5)).T), 1e-4)

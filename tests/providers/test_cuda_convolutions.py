@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import ml_dtypes
 import numpy as np
 import pytest
 
 import ingot
 from ingot import Model, Session
-from ingot.codegen.nvptx import gathered_product, single_tiles
+from ingot.codegen.nvptx import gathered_product, single_tiles, thirds_product
 from ingot.codegen.nvptx.wgmma_tiles import TILES
 from ingot.dtypes import Array
 from ingot.ir.tensor import Tensor
@@ -16,6 +18,9 @@ from providers.emulated import HAS_COMPILER, Emulated
 
 HEAD = '<ir_version: 10, opset_import: ["" : 21]>'
 KINDS = {"float": np.float32, "float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
+
+Case: TypeAlias = tuple[tuple[int, ...], tuple[int, ...], str]
+"""The sizes of an image and of filters, and attributes."""
 
 pytestmark = pytest.mark.skipif(not HAS_COMPILER, reason="the emulator is compiled by cc")
 
@@ -94,31 +99,31 @@ def test_many_channels_of_few_places_are_divided_among_blocks() -> None:
     assert launched[-2:] == ["finish", "kernel"]
 
 
-@pytest.mark.parametrize("kind", ["float16", "bfloat16"])
+PADDED = ((2, 24, 9, 7), (64, 24, 3, 3), "pads = [1, 1, 1, 1]")
+UNEVEN = ((1, 72, 8, 8), (24, 72, 3, 3), "pads = [1, 0, 0, 1], strides = [2, 1]")
+GROUPS = ((1, 16, 10, 10), (16, 8, 3, 3), "pads = [1, 1, 1, 1], group = 2")
+APART = ((3, 16, 9, 9), (136, 16, 1, 1), "strides = [2, 2]")
+DILATED = ((2, 24, 10, 10), (40, 24, 3, 3), "pads = [2, 2, 2, 2], dilations = [2, 2]")
+CUBES = ((1, 8, 5, 6, 7), (16, 8, 3, 3, 3), "pads = [1, 1, 1, 1, 1, 1]")
+
+
 @pytest.mark.parametrize(
-    ("image", "filters", "attributes"),
+    ("tile", "case", "kind"),
     [
-        ((2, 24, 9, 7), (64, 24, 3, 3), "pads = [1, 1, 1, 1]"),
-        ((1, 72, 8, 8), (24, 72, 3, 3), "pads = [1, 0, 0, 1], strides = [2, 1]"),
-        ((2, 24, 10, 10), (40, 24, 3, 3), "pads = [2, 2, 2, 2], dilations = [2, 2]"),
-        ((1, 16, 10, 10), (16, 8, 3, 3), "pads = [1, 1, 1, 1], group = 2"),
-        ((3, 16, 9, 9), (136, 16, 1, 1), "strides = [2, 2]"),
-        ((1, 8, 5, 6, 7), (16, 8, 3, 3, 3), "pads = [1, 1, 1, 1, 1, 1]"),
+        ("64x64", PADDED, "float16"),
+        ("64x64", UNEVEN, "bfloat16"),
+        ("64x64", GROUPS, "float16"),
+        ("128x64", APART, "float16"),
+        ("64x128", DILATED, "float16"),
+        ("128x128", CUBES, "float16"),
+        ("64x64by2", UNEVEN, "float16"),
     ],
 )
-@pytest.mark.parametrize("split", [False, True])
-def test_halves_are_gathered(
-    image: tuple[int, ...],
-    filters: tuple[int, ...],
-    attributes: str,
-    kind: str,
-    split: bool,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    tiles = [tile for tile in TILES.values() if (tile.split > 1) == split and tile.rows <= 128 and tile.columns < 192]
-    monkeypatch.setattr("ingot.codegen.nvptx.gathered_product.TILES", {tile.name: tile for tile in tiles})
+def test_halves_are_gathered(tile: str, case: Case, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = f"wgmma{tile}"
+    monkeypatch.setattr("ingot.codegen.nvptx.gathered_product.TILES", {name: TILES[name]})
     monkeypatch.setattr("ingot.codegen.nvptx.variants.VARIANTS", (gathered_product.VARIANT,))
-    assert any(name.startswith("gathered") for name in check(image, filters, attributes, kind))
+    assert f"gathered{tile}" in check(*case, kind)
 
 
 def test_four_channels_of_halves_are_gathered(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,3 +136,75 @@ def test_four_channels_of_halves_are_gathered(monkeypatch: pytest.MonkeyPatch) -
 def test_three_channels_become_four() -> None:
     assert any(name.startswith("singles") and "_" not in name for name in check((1, 3, 11, 11), (16, 3, 5, 5)))
     assert any(name.startswith("singles") and "_" in name for name in check((1, 3, 11, 11), (16, 3, 1, 1)))
+
+
+@pytest.mark.parametrize(
+    ("tile", "case"),
+    [
+        ("64x64", PADDED),
+        ("64x64", GROUPS),
+        ("128x64", UNEVEN),
+        ("128x128", APART),
+        ("64x64by2", UNEVEN),
+        ("64x64by8", CUBES),
+    ],
+)
+def test_float32_is_multiplied_in_thirds(tile: str, case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = f"thirds{tile}"
+    monkeypatch.setattr("ingot.codegen.nvptx.thirds_product.TILES", {name: thirds_product.TILES[name]})
+    monkeypatch.setattr("ingot.codegen.nvptx.variants.VARIANTS", (thirds_product.VARIANT,))
+    assert name in check(*case)
+
+
+def wild(case: str) -> tuple[Array, Array]:
+    """Operands that three products of TF32 alone would not multiply as float32 does."""
+    random = np.random.default_rng(7)
+    x, w = random.standard_normal((70, 40), np.float32), random.standard_normal((40, 24), np.float32)
+    match case:
+        case "infinities":
+            x[3, 7], x[66, 9], x[20, 1] = np.inf, -np.inf, np.nan
+        case "infinite weights":
+            w[3, 7], w[5, 20] = -np.inf, np.nan
+        case "tiny numbers":
+            x, w = x * np.float32(1e-30), w * np.float32(1e-6)
+        case "numbers below the smallest normal one":
+            x, w = x * np.float32(1e-39), w * np.float32(1e20)
+        case "rows of zeros among tiny numbers":
+            x[::2], x[1::2, 3] = 0, 1e-35
+        case "the largest numbers":
+            x, w = np.sign(x) * np.float32(3.4028234e38), w * np.float32(1e-3)
+    return x, w
+
+
+@pytest.mark.parametrize(
+    ("case", "tile"),
+    [
+        ("infinities", "thirds64x64"),
+        ("infinities", "thirds64x64by2"),
+        ("infinite weights", "thirds64x64"),
+        ("tiny numbers", "thirds64x64"),
+        ("numbers below the smallest normal one", "thirds64x64"),
+        ("rows of zeros among tiny numbers", "thirds64x64"),
+        ("the largest numbers", "thirds64x64"),
+    ],
+)
+def test_thirds_are_as_exact_as_float32_at_the_ends_of_the_range(
+    case: str, tile: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ingot.codegen.nvptx.thirds_product.TILES", {tile: thirds_product.TILES[tile]})
+    monkeypatch.setattr("ingot.codegen.nvptx.variants.VARIANTS", (thirds_product.VARIANT,))
+    x, w = wild(case)
+    text = f"{HEAD} g (float[70, 40] x, float[40, 24] w) => (y) {{ y = MatMul (x, w) }}"
+    provider = Emulated()
+    session = Session(ingot.parse_model(text), providers=(provider, "reference"), fallback=False)
+    (result,) = session.run(None, {"x": x, "w": w})
+    assert tile in provider.library.launched
+    with np.errstate(all="ignore"):
+        exact = x.astype(np.float64) @ w.astype(np.float64)
+        expected = exact.astype(np.float32)
+        sizes = np.abs(x).astype(np.float64) @ np.abs(w).astype(np.float64)
+    known = np.isfinite(expected)
+    np.testing.assert_array_equal(np.isnan(result), np.isnan(expected))
+    np.testing.assert_array_equal(result[~known], expected[~known])
+    error = np.abs(result[known] - exact[known])
+    assert (error <= 1e-6 * sizes[known] + 2.0**-149 * 40).all()

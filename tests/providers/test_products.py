@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
@@ -119,16 +120,16 @@ def check(
     arrays: Mapping[str, Array],
     exact: Array,
     sizes: Mapping[str, int],
-    only: str = "",
+    only: str,
     turned: bool = False,
     atol: float = 1e-3,
 ) -> set[str]:
-    """The functions of all plans, which have given what is exact but for the rounding of 16 bits."""
+    """The functions of those plans, by a pattern of names, that gave what is exact but for rounding to 16 bits."""
     own, ran = product(inputs, body, turned), set()
     dtype = next(iter(arrays.values())).dtype
     for plan in own.plans(sizes):
         name = plan.steps[0].function
-        if name in ran or only not in name:
+        if name in ran or not re.fullmatch(only, name):
             continue
         ran.add(name)
         result = np.full(exact.shape, np.nan, dtype)
@@ -148,25 +149,25 @@ def wide(array: Array) -> Array:
 
 
 def test_every_plan_of_a_product_of_halves_is_right() -> None:
-    m, n, k = 130, 72, 520
+    m, n, k = 66, 72, 264
     x, w = halves("float16", m, k), halves("float16", k, n)
     inputs, body = "float16[m, k] x, float16[k, n] w", "y = MatMul (x, w)"
-    ran = check(inputs, body, {"x": x, "w": w}, wide(x) @ wide(w), {"m": m, "n": n, "k": k})
+    ran = check(inputs, body, {"x": x, "w": w}, wide(x) @ wide(w), {"m": m, "n": n, "k": k}, "(halves|piped|wgmma).*")
     assert {"halves64", "piped128x128", "wgmma128x256", "wgmma64x64by8"} <= ran
 
 
-@pytest.mark.parametrize(("m", "n", "k"), [(3, 8, 8), (70, 264, 72)])
+@pytest.mark.parametrize(("m", "n", "k"), [(3, 8, 8), (70, 136, 72)])
 def test_tails_of_all_axes_are_zeros_and_are_not_stored(m: int, n: int, k: int) -> None:
     x, w = halves("float16", m, k), halves("float16", k, n)
     inputs, body = "float16[m, k] x, float16[k, n] w", "y = MatMul (x, w)"
-    assert check(inputs, body, {"x": x, "w": w}, wide(x) @ wide(w), {"m": m, "n": n, "k": k}, "x128")
+    assert check(inputs, body, {"x": x, "w": w}, wide(x) @ wide(w), {"m": m, "n": n, "k": k}, ".*64x64(by4)?")
 
 
 @pytest.mark.parametrize("left", [0, 1])
 @pytest.mark.parametrize("right", [0, 1])
-@pytest.mark.parametrize("only", ["wgmma128x192", "wgmma256x128", "wgmma128x64by2", "piped"])
+@pytest.mark.parametrize("only", ["wgmma192x128", "wgmma128x128by2", "piped64x64"])
 def test_lines_of_tiles_are_along_either_axis(left: int, right: int, only: str) -> None:
-    m, n, k = 200, 136, 72
+    m, n, k = 136, 72, 72
     x, w = halves("bfloat16", m, k), halves("bfloat16", k, n)
     inputs = f"bfloat16[m, k] x, bfloat16[{'n, k' if right else 'k, n'}] w"
     arrays = {
@@ -178,17 +179,25 @@ def test_lines_of_tiles_are_along_either_axis(left: int, right: int, only: str) 
     assert check(inputs, body, arrays, wide(x) @ wide(w), sizes, only, turned=bool(left))
 
 
-@pytest.mark.parametrize("only", ["wgmma64x128", "wgmma64x64by2", "piped"])
+@pytest.mark.parametrize("only", ["wgmma128x128turns", "wgmma64x64"])
+def test_blocks_take_several_tiles(only: str) -> None:
+    m, n, k = 700, 136, 456
+    x, w = halves("float16", m, k), halves("float16", k, n)
+    inputs, body = "float16[m, k] x, float16[k, n] w", "y = MatMul (x, w)"
+    assert only in check(inputs, body, {"x": x, "w": w}, wide(x) @ wide(w), {"m": m, "n": n, "k": k}, only)
+
+
+@pytest.mark.parametrize("only", ["wgmma64x128", "wgmma64x64by2", "piped64x64"])
 def test_batches_are_axes_of_tensor_maps(only: str) -> None:
-    a, b, m, n, k = 2, 3, 70, 72, 40
+    a, b, m, n, k = 2, 2, 70, 72, 40
     x, w = halves("float16", a, b, m, k), halves("float16", a, b, k, n)
     inputs, body = "float16[a, b, m, k] x, float16[a, b, k, n] w", "y = MatMul (x, w)"
     assert check(inputs, body, {"x": x, "w": w}, wide(x) @ wide(w), {"a": a, "b": b, "m": m, "n": n, "k": k}, only)
 
 
-@pytest.mark.parametrize("only", ["wgmma128x128", "wgmma64x64", "halves128", "piped"])
+@pytest.mark.parametrize("only", ["wgmma128x128", "wgmma64x64by2", "halves64", "piped64x64"])
 def test_what_follows_a_product_is_part_of_its_kernel(only: str) -> None:
-    m, n, k = 140, 136, 200
+    m, n, k = 70, 72, 72
     x, w, v, r = (halves("float16", *shape) for shape in ((m, k), (k, n), (n,), (m, n)))
     inputs = "float16[m, k] x, float16[k, n] w, float16[n] v, float16[m, n] r"
     body = "t = MatMul (x, w) s = Add (t, v) u = Relu (s) y = Add (u, r)"

@@ -145,6 +145,19 @@ def test_a_link_leads_to_a_value_inside_of_a_closed_group(open_page: Open, encod
     assert page.evaluate("[...ingot.drawing.followed].length") == 1
 
 
+def test_who_types_fast_finds_too(open_page: Open, encoder: Model) -> None:
+    page = open_page(encoder)
+    page.evaluate(
+        "(() => { const get = ingot.scene.get.bind(ingot.scene); ingot.scene.listed = null;"
+        " ingot.scene.get = (path) => new Promise((done) => setTimeout(done, 500)).then(() => get(path)); })()"
+    )
+    page.keyboard.press("/")
+    page.keyboard.type("layer.5 exp")
+    page.keyboard.press("Enter")  # before the names of nodes are there
+    page.wait_for_selector("#panel h1:text-is('Exp')")
+    assert not page.is_visible("#hits")
+
+
 @pytest.mark.parametrize("words", ["float32[n, 8] exp", "layer.7 n × 8 exp"])
 def test_types_and_sizes_that_were_inferred_are_found(open_page: Open, encoder: Model, words: str) -> None:
     page = open_page(encoder)

@@ -97,6 +97,17 @@ def test_a_profile_colours_nodes_and_lists_kernels(open_page: Open) -> None:
     assert not page.is_visible("#desk")
 
 
+def test_a_measure_of_half_a_million_nodes_colours_them(open_page: Open, tmp_path: Path) -> None:
+    model = layers(3, names="/encoder/layer.{}/")
+    measured = profile(model, {"x": np.ones((4, 8), np.float32)}, threads=1, precision=None, seconds=0, cancel=Cancel())
+    text = saved_page(ProfilePage(Answers(model, "saved"), measured))
+    many = ",".join(f'"{leaf}":[1.0,1,1]' for leaf in range(1000, 500_000))
+    (tmp_path / "page.html").write_text(text.replace('"nodes":{"', '"nodes":{' + many + ',"', 1), "utf-8")
+    page = open_page(model, url=(tmp_path / "page.html").as_uri())
+    page.wait_for_selector("#desk .ranked .step")
+    assert page.evaluate("ingot.drawing.measured.leaves.size") > 490_000
+
+
 def test_a_saved_profile_works_from_disk(open_page: Open, tmp_path: Path) -> None:
     model = layers(3, names="/encoder/layer.{}/")
     feeds = {"x": np.ones((4, 8), np.float32)}

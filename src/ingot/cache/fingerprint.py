@@ -12,6 +12,7 @@ from functools import cache
 from importlib.util import find_spec
 
 from ingot.cache import contents, directory
+from ingot.cache.matrix_permission import may_use_matrices
 from ingot.version import __version__
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -21,6 +22,9 @@ _UNUSED = (
     "__pycache__",
 )
 """Packages that no session depends on: those of the layers above it."""
+
+_MATRICES = "amx_tile"
+"""The flag of a processor with registers of matrices, which the system may refuse to a process."""
 
 
 @cache
@@ -84,11 +88,14 @@ def processor() -> str:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
             first = file.read(1 << 14).split("\n\n")[0]
         wanted = ("vendor_id", "cpu family", "model", "stepping", "flags", "isa", "Features", "CPU")
-        return "\n".join(line for line in first.splitlines() if line.startswith(wanted) and "MHz" not in line)
+        lines = [line for line in first.splitlines() if line.startswith(wanted) and "MHz" not in line]
     except OSError:
         from llvmlite import binding  # LLVM is not free to load
 
         return f"{binding.get_host_cpu_name()} {binding.get_host_cpu_features().flatten()}"
+    if any(line.startswith("flags") and _MATRICES in line for line in lines) and not may_use_matrices():
+        lines.append(f"{_MATRICES} refused")
+    return "\n".join(lines)
 
 
 def _version_of_llvm() -> str:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import struct
 
+from ingot.cache.matrix_permission import ARCH_PRCTL, REGISTERS, REQUEST
 from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.types import I32, I64, PTR
-from ingot.schedule.target import Target
+from ingot.schedule.target import MATRICES, Target
 
 START = "start"
 WALK, JOB, STATE, SYSTEM, INPUTS, OUTPUTS, WORDS = range(7)
@@ -19,7 +20,8 @@ WALK, JOB, STATE, SYSTEM, INPUTS, OUTPUTS, WORDS = range(7)
 how many inputs and outputs there are."""
 
 WRONG, BROKEN = 1, 2
-"""How a program ends that met an index out of range, or whose inputs end early or outputs go nowhere."""
+"""How a program ends that met an index out of range, or whose inputs end early or outputs go nowhere, or that may not
+use the registers of matrices of its target."""
 
 _READ = {"x86_64": 0, "aarch64": 63}
 _WRITE = {"x86_64": 1, "aarch64": 64}
@@ -64,6 +66,10 @@ def start_text(target: Target, table: int) -> str:
             b.call(transfer, [system, I64(number), I64(file), place, size])
 
     system = b.load(b.gep(base, [I64(SYSTEM)], source_etype=I64), typ=PTR)
+    if any(dot in target.dots for dot in MATRICES):
+        refused = b.call(_system(system), [I64(REQUEST), I64(REGISTERS), I64(0), I64(ARCH_PRCTL)])
+        with b.if_then(b.icmp_signed("!=", refused, I64(0)), likely=False):
+            _end(b, system, target.machine, BROKEN)
     walk = b.load(b.gep(base, [I64(WALK)], source_etype=I64), typ=PTR)
     inputs = word(INPUTS)
     transferred(_READ[target.machine], 0, I64(0), inputs)

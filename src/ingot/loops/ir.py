@@ -222,6 +222,9 @@ class ByteDot:
     flipped: bool
     rest: bool
     """Whether terms may be left over at the end of the innermost axis of `k`."""
+    units: int = 1
+    """The rows of a panel that an instruction multiplies at once: with more than one it is one of matrices, as those of
+    AMX. Panels then have a multiple of them, zeros in the last, and begin with no other row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +237,19 @@ class PairDot:
 
     rest: bool
     """Whether a term may be left over at the end of the innermost axis of `k`."""
+    units: int = 1
+    """The rows of a panel that an instruction multiplies at once, as in `ByteDot`."""
+
+
+MATRIX_ROWS = 16
+"""The rows of a matrix that one instruction multiplies, where there are any of matrices."""
+
+GATHERED_ROWS = 128
+"""Rows that are gathered at a time: a panel is read from memory once for all of them."""
+
+
+_UNPACKED = 512
+"""Rows of a panel in codes that are unpacked at a time: with 64 columns 128 KiB, which stay in a core's cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +264,11 @@ class Tile:
     @property
     def columns(self) -> int:
         return self.vectors * self.lanes
+
+    @property
+    def of_matrices(self) -> bool:
+        """Whether instructions multiply matrices: many rows by many columns at once."""
+        return self.dot is not None and self.dot.units > 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,6 +338,8 @@ class Contraction:
     panels are read from the last to the first, so that a cache still has what was read last."""
     codes: CodeBlocks | None = None
     """How the right operand, which is packed, holds codes of few bits; None for elements as they are."""
+    rounded: tuple[Load, Load] | None = None
+    """The scales and the sums of the rows of the left operand, where these are bytes, as `RoundedRows` stores them."""
     from_zeros: bool = False
     """Whether the left operand is zeros in run 0, and the right one finite, so that there is nothing to sum."""
     in_place: bool = False
@@ -354,8 +377,36 @@ class Contraction:
         assert self.tile is not None
         if self.tile.dot is None:
             return extent(self.k)
-        starts = 1 if isinstance(self.tile.dot, ByteDot) else 0
-        return extent(self.k[:-1]) * -(-self.k[-1].extent // self.terms) + starts
+        if self.tile.of_matrices:
+            return -(-self.units // self.tile.dot.units) * self.tile.dot.units
+        return self.units + (1 if isinstance(self.tile.dot, ByteDot) else 0)
+
+    @property
+    def units(self) -> Dim:
+        """The rows of a panel that hold terms of `k`, once there is a tile."""
+        return extent(self.k[:-1]) * -(-self.k[-1].extent // self.terms)
+
+    @property
+    def gathers(self) -> bool:
+        """Whether rows of the left operand are copied to scratch memory, each in line, to be read as matrices."""
+        return self.tile is not None and self.tile.of_matrices and self.packed and bool(self.scratch)
+
+    @property
+    def gathered_bytes(self) -> Dim:
+        """The bytes of a thread's rows that are gathered, and of the lines that some of them are before."""
+        return self.depth * 4 * GATHERED_ROWS + self.gathered_line * MATRIX_ROWS
+
+    @property
+    def gathered_line(self) -> Dim:
+        """The bytes of a line, with room for what the last of its runs is filled up with."""
+        return self.depth * 4 + 128
+
+    def has_plain_rows(self, rest: bool) -> bool:
+        """Whether all rows of the left operand have one distance, and their terms lie as in a panel.
+
+        `rest` is whether terms may be left over at the end of the innermost axis of `k`.
+        """
+        return not self.lhs.where and len(self.m) <= 1 and (len(self.k) == 1 or (self.in_line and not rest))
 
     @property
     def unpacks(self) -> bool:
@@ -363,23 +414,44 @@ class Contraction:
         return self.codes is not None and self.codes.dot is None and bool(self.scratch)
 
     @property
-    def byte_line(self) -> Dim:
-        """The bytes of a row that is rounded to bytes: as many as are rounded at once, some times."""
+    def unpacked_rows(self) -> Dim:
+        """The rows of a panel in codes that are unpacked at a time: whole blocks."""
         assert self.codes is not None
-        assert self.tile is not None
-        chunk = max(self.tile.lanes, self.codes.each)
-        return -(-extent(self.k) // chunk) * chunk
-
-    @property
-    def byte_blocks(self) -> Dim:
-        """The blocks of a row that is rounded to bytes."""
-        assert self.codes is not None
-        return 1 if self.codes.block == 0 else -(-extent(self.k) // self.codes.block)
+        return max(self.codes.block, _UNPACKED) if self.codes.block else extent(self.k)
 
     @property
     def sums(self) -> tuple[str, ...]:
         """The names of the locals that hold sums in the epilogue, one for each group."""
         return ("sum",) if self.groups == 1 else tuple(f"sum{group}" for group in range(self.groups))
+
+
+@dataclass(frozen=True, slots=True)
+class RoundedRows:
+    """Rows of floats in bytes, scaled block by block so that the largest element of each is 127, for codes of few bits.
+
+    `x` is an element of a row, along `k`, whose neighbours lie side by side. Of each block of `codes`, `scales` gets
+    the scale and `totals` the sum of bytes. A row of `rounded` has `line` bytes, in the order in which the codes of a
+    word are read, zeros behind the last.
+    """
+
+    m: tuple[Var, ...]
+    k: Var
+    x: Load
+    codes: CodeBlocks
+    chunk: int
+    """The elements that are rounded at once."""
+    rounded: Buffer
+    scales: Buffer
+    totals: Buffer
+
+    @property
+    def line(self) -> Dim:
+        return -(-self.k.extent // self.chunk) * self.chunk
+
+    @property
+    def blocks(self) -> Dim:
+        """The blocks of a row."""
+        return 1 if self.codes.block == 0 else -(-self.k.extent // self.codes.block)
 
 
 @dataclass(frozen=True, slots=True)
@@ -588,10 +660,20 @@ class Recurrence:
 
 
 KernelNest: TypeAlias = (
-    Nest | tuple[Statement, ...] | Contraction | Winograd | Attention | Descent | Sort | Suppress | Recurrence
+    Nest
+    | tuple[Statement, ...]
+    | Contraction
+    | RoundedRows
+    | Winograd
+    | Attention
+    | Descent
+    | Sort
+    | Suppress
+    | Recurrence
 )
 """A nest of any kind. Fusion gives nests, statements, contractions, attention, descents, sorts and suppressions; once
-scheduled, nests are statements, contractions may be Winograd's, and short steps of a loop a recurrence."""
+scheduled, nests are statements, contractions may be Winograd's or read rounded rows, and short steps of a loop a
+recurrence."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

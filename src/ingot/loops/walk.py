@@ -23,6 +23,7 @@ from ingot.loops.ir import (
     Inside,
     Nest,
     Recurrence,
+    RoundedRows,
     Scalar,
     Sort,
     Stage,
@@ -37,6 +38,7 @@ Node: TypeAlias = (
     | Inside
     | Statement
     | Contraction
+    | RoundedRows
     | Winograd
     | Attention
     | Descent

@@ -150,7 +150,7 @@ def _words(node: Node) -> Sequence[str] | None:
     words: Any = None
     if node.applies("LabelEncoder", domain=ML) and "keys_tensor" not in node.attributes:
         words = node.get("keys_strings")
-    elif node.applies("OneHotEncoder", domain=ML) and node.get("zeros", 1):
+    elif node.applies("OneHotEncoder", domain=ML):
         words = node.get("cats_strings")
     elif node.applies("TfIdfVectorizer"):
         words = node.get("pool_strings")

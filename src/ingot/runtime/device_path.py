@@ -96,6 +96,7 @@ class DevicePath:
         if interrupt is not None:
             interrupt.attach(frame.state)
         results = None
+        self._device.begin_run()
         try:
             ready = frame.native_runs.get(own)
             if ready is None:
@@ -103,6 +104,7 @@ class DevicePath:
                 remember(frame.native_runs, own, ready, _MOST_READY)
             results = ready.run(inputs, is_kept)
         finally:
+            self._device.end_run()
             if interrupt is not None:
                 interrupt.detach(frame.state)
             if results is None or interrupt is not None:

@@ -59,11 +59,13 @@ class NativePrefix:
         sizes: Mapping[str, int],
         stages: Sequence[Stage],
         is_body: bool,
+        early: Sequence[Input],
     ) -> None:
-        """`inputs` are like those of a run that succeeded, and have these sizes.
+        """`inputs` are like those of a run that succeeded, and have these sizes; results of `early` calls follow them.
 
         Of a body, results may be inputs or constants.
         """
+        self._early = early
         self._runner = runner
         self._sizes = sizes
         self._inputs = inputs
@@ -174,29 +176,34 @@ class NativePrefix:
             elif job is not None:
                 links.append(Link(job, 0, ()))
         constants, outputs = self._outputs(len(results))
-        return NativeRun(frame, self._inputs, results, links, constants, outputs)
+        return NativeRun(frame, [*self._inputs, *self._early], results, links, constants, outputs)
 
     def _outputs(self, results: int) -> tuple[list[Array], list[Output]]:
         """What is returned, and the constants in it: copied where others have them, but for those of a body."""
         constants: list[Array] = []
         outputs: list[Output] = []
-        is_copy = not self._is_body
+        is_copy, given = not self._is_body, len(self._inputs) + len(self._early)
         for number in self.returned:
             if number < len(self._inputs):
                 outputs.append(Output(number, is_copy))
             elif number in self._fresh:
-                index = len(self._inputs) + self._fresh.index(number)
+                index = given + self._fresh.index(number)
                 outputs.append(Output(index, is_copy and any(output.index == index for output in outputs)))
             else:
-                outputs.append(Output(len(self._inputs) + results + len(constants), is_copy))
+                outputs.append(Output(given + results + len(constants), is_copy))
                 constants.append(np.asarray(self._runner.constant(number)))
         return constants, outputs
 
 
 def native_prefix(
-    runner: PlanRunner, inputs: Sequence[Any], sizes: Mapping[str, int], stages: Sequence[Stage], is_body: bool
+    runner: PlanRunner,
+    inputs: Sequence[Any],
+    sizes: Mapping[str, int],
+    stages: Sequence[Stage],
+    is_body: bool,
+    early: Sequence[Input] = (),
 ) -> NativePrefix | None:
-    """What can be run natively; None where inputs are to be looked at otherwise.
+    """What can be run natively, after `early` calls; None where inputs are to be looked at otherwise.
 
     Before a call that comes first that is to compare the inputs, which takes longer in Python.
     """
@@ -213,6 +220,6 @@ def native_prefix(
     known = [each for each in compared if each is not None]
     if len(known) < len(compared):
         return None
-    prefix = NativePrefix(runner, known, sizes, stages, is_body)
+    prefix = NativePrefix(runner, known, sizes, stages, is_body, early)
     can_copy = all(known[number].is_array for number in prefix.returned if number < len(known))
     return prefix if is_body or can_copy else None

@@ -12,6 +12,7 @@ import threading
 from functools import partial
 from typing import TYPE_CHECKING
 
+from ingot.cache.matrix_permission import may_use_matrices
 from ingot.codegen.elf import LinkedCode, linkable
 from ingot.codegen.executable_memory import Code
 from ingot.codegen.job import JobEntry
@@ -31,6 +32,8 @@ class Native:
     """The native functions of the thread pool, callable."""
 
     def __init__(self, code: Code) -> None:
+        """Kernels that another process compiled may use registers of matrices: this one asks for them first."""
+        may_use_matrices()
         on_job = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
         question = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
         on_job_and_thread = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)

@@ -62,6 +62,12 @@ class DeviceMemory(Protocol):
     as its segments list. Where there is no memory left, `allocate` raises ProviderError.
     """
 
+    def begin_run(self) -> None:
+        """Prepare this thread for a run, which ends with `end_run`: until then nobody else uses the device in it."""
+
+    def end_run(self) -> None:
+        """End a run."""
+
     def allocate(self, size: int, shared: bool = False) -> int:
         """The address of so many bytes, at a multiple of 64. The host reads and writes shared ones in place, too.
 
@@ -114,7 +120,7 @@ class DeviceMemory(Protocol):
     def settle(self) -> None:
         """Wait until nobody reads or writes memory of the device: other libraries, too."""
 
-    def timed(self, begin: Callable[[], None]) -> float:
+    def timed(self, begin: Callable[[], object]) -> float:
         """The seconds that what `begin` begins takes on the device, once it is done."""
 
     def limits(self) -> tuple[float, float]:

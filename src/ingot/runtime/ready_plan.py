@@ -16,12 +16,13 @@ from ingot.ops.limit import ALLOWED
 from ingot.prim.tensor import Call
 from ingot.runtime import float_errors
 from ingot.runtime.address import address_of
-from ingot.runtime.call_chain import bytes_of, call_chain
+from ingot.runtime.call_chain import Chain, bytes_of, call_chain
 from ingot.runtime.direct_calls import DirectCall, Ending, NotFast, direct_run
+from ingot.runtime.early_calls import EarlyCalls, early_calls
 from ingot.runtime.frame import Frame, NativeFunction, fresh_array
 from ingot.runtime.guards import GuardFailed
 from ingot.runtime.interrupt import Interrupted
-from ingot.runtime.native_prefix import Readings, native_prefix
+from ingot.runtime.native_prefix import NativePrefix, Readings, native_prefix
 from ingot.runtime.recent import remember
 from ingot.runtime.results import owned
 from ingot.runtime.run import PlanRunner
@@ -67,11 +68,8 @@ class ReadyPlan:
         is_once = len(set(runner.outputs)) == len(runner.outputs)
         self._is_own = is_body or (is_once and all(number in fresh for number in runner.outputs))
         self._constants = (*runner.constants, None)
-        self._prefix = native_prefix(runner, inputs, self._sizes, self._stages, is_body)
-        self._chain = None
-        if self._prefix is not None and not self._prefix.is_whole:
-            rest, returned = self._stages[self._prefix.end :], self._prefix.returned
-            self._chain = call_chain(rest, runner, returned, most_bytes, is_body)
+        self._early: EarlyCalls | None = None
+        self._prefix, self._chain = self._native(inputs, is_body)
         self._has_bodies = any(stage.call is not None and stage.call.has_bodies for stage in self._stages)
         self.is_whole = self._prefix is not None and self._prefix.is_whole
         """Whether a native run gives the outputs: there is no call."""
@@ -81,6 +79,22 @@ class ReadyPlan:
         """What the next run is taken to read; None if that may be anything."""
         if self._prefix is not None and not self._prefix.reading_count:
             self._expected = ()
+
+    def _native(self, inputs: Sequence[Any], is_body: bool) -> tuple[NativePrefix | None, Chain | None]:
+        """What runs natively, and the calls after it; after early calls if these leave nothing else."""
+        runner, most_bytes = self._runner, self._most_bytes
+        if not is_body and (early := early_calls(runner, inputs, self._sizes, self._stages)) is not None:
+            prefix = native_prefix(runner, inputs, early.sizes, early.stages, is_body, early.inputs)
+            if prefix is not None:
+                rest = early.stages[prefix.end :]
+                chain = call_chain(rest, runner, prefix.returned, most_bytes, is_body) if rest else None
+                if chain is not None or prefix.is_whole:
+                    self._early = early
+                    return prefix, chain
+        prefix = native_prefix(runner, inputs, self._sizes, self._stages, is_body)
+        if prefix is None or prefix.is_whole:
+            return prefix, None
+        return prefix, call_chain(self._stages[prefix.end :], runner, prefix.returned, most_bytes, is_body)
 
     def run(self, frame: Frame, feeds: Mapping[str, Any], ending: Ending) -> list[Any] | None:
         """The outputs for feeds, which are contiguous; None if the run has to be made in full."""
@@ -116,7 +130,8 @@ class ReadyPlan:
         prepared = self._prefix.activate(frame, expected, self._most_bytes)
         if prepared is None or prepared.run is None:
             return None
-        frame.native, frame.active, frame.prepared = prepared.run.function, self, prepared
+        native = prepared.run.function if self._early is None else self._early.before(prepared.run.function)
+        frame.native, frame.active, frame.prepared = native, self, prepared
         self._expected = expected
         return frame.native
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ingot.loops.ir import ByteDot, Contraction
 from ingot.prim.functions import UNSIGNED
+from ingot.schedule.matrix_units import matrix_units
 from ingot.schedule.target import Dot, Target
 
 
@@ -11,14 +12,18 @@ def byte_dot(product: Contraction, target: Target) -> ByteDot | None:
     """How the bytes of a contraction are multiplied; None for elements of other types.
 
     Instructions that add four products at once take one of two signs, so that others are flipped. None of those that
-    are used saturates on the way: without such an instruction, bytes are multiplied as 16-bit integers.
+    are used saturates on the way: without such an instruction, bytes are multiplied as 16-bit integers. Those on
+    matrices take any signs.
     """
     if not product.is_of_bytes:
         return None
     terms, unsigned = _instruction(target)
-    flipped = terms == 4 and (product.lhs.dtype in UNSIGNED) is not unsigned
     inner = product.k[-1].extent
     rest = terms > 1 and not (isinstance(inner, int) and inner % terms == 0)
+    units = matrix_units(product, rest, target) if terms == 4 else 1
+    if units > 1:
+        return ByteDot(terms, product.lhs.dtype in UNSIGNED, False, rest, units)
+    flipped = terms == 4 and (product.lhs.dtype in UNSIGNED) is not unsigned
     return ByteDot(terms, unsigned, flipped, rest)
 
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ingot.dtypes import DType
-from ingot.loops.ir import LANES, Buffer, ByteDot, Contraction, Index, Load, Tile, extent
+from ingot.loops.ir import LANES, Buffer, ByteDot, Contraction, Index, Load, PairDot, RoundedRows, Tile, extent
 from ingot.loops.join_axes import join_axes
 from ingot.loops.rewrite import joins
 from ingot.schedule.byte_dot import byte_dot, code_dot
+from ingot.schedule.matrix_units import gathered_rows, matrix_tile
 from ingot.schedule.pair_dot import pair_dot
 from ingot.schedule.scratch import THREADS, panel_width
 from ingot.schedule.target import Target
 from ingot.schedule.tile import code_tile, tile_of
+from ingot.schedule.work import UNPACKED_TILES
 
 _MOST_LINES = 64
 """Rows of an image that columns are read from in place: as many are in a cache, whatever lies between them."""
@@ -31,12 +33,15 @@ def schedule_contraction(product: Contraction, name: str, target: Target) -> Con
     if product.lhs.where:
         inner = product.k[-1]
         zeros = Buffer(f"{name}_zeros", product.lhs.dtype, inner.extent * product.lhs.index.factor(inner))
+    product = replace(product, in_line=_is_in_line(product))
     dot = byte_dot(product, target) or pair_dot(product, target)
+    if dot is not None and dot.units > 1:
+        return _schedule_matrices(replace(product, zeros=zeros), name, dot, target)
     narrows = not product.packed and dot is None and product.groups == 1
     slides = not product.packed and _slides(product, target)
     tile = tile_of(product.dtype, extent(product.m), extent(product.n), target, product.groups, narrows, slides)
     tile = replace(tile, dot=dot)
-    product = replace(product, zeros=zeros, tile=tile, in_line=_is_in_line(product))
+    product = replace(product, zeros=zeros, tile=tile)
     if isinstance(dot, ByteDot):  # a left operand of zeros that is flipped is none of zeros
         product = replace(product, from_zeros=False)
     if product.packed:
@@ -45,6 +50,16 @@ def schedule_contraction(product: Contraction, name: str, target: Target) -> Con
         return replace(product, in_place=True)
     elements = product.depth * THREADS * panel_width(product.dtype, target)
     return replace(product, scratch=(Buffer(f"{name}_panel", product.dtype, elements),))
+
+
+def _schedule_matrices(product: Contraction, name: str, dot: ByteDot | PairDot, target: Target) -> Contraction:
+    """A contraction whose rows and columns are multiplied as matrices."""
+    tile = matrix_tile(extent(product.m), extent(product.n), product.groups, dot)
+    product = replace(product, tile=tile, from_zeros=False)
+    if not product.packed:
+        elements = product.depth * THREADS * panel_width(product.dtype, target)
+        return replace(product, scratch=(Buffer(f"{name}_panel", product.dtype, elements),))
+    return replace(product, scratch=gathered_rows(product, name))
 
 
 def _is_in_line(product: Contraction) -> bool:
@@ -79,23 +94,40 @@ def _schedule_codes(product: Contraction, name: str, target: Target) -> Contract
     tile = code_tile(rows, extent(product.n), target, rounded=dot is not None)
     product = replace(product, tile=tile)
     if dot is not None:
-        product = replace(product, codes=replace(codes, dot=dot))
-        return replace(product, scratch=_byte_rows(product, name))
+        return replace(product, codes=replace(codes, dot=dot))
     if isinstance(rows, int) and rows <= tile.rows:
         return product
-    elements = product.depth * THREADS * tile.columns
-    return replace(product, scratch=(Buffer(f"{name}_panel", product.dtype, elements),))
+    panel = Buffer(f"{name}_panel", product.dtype, THREADS * product.unpacked_rows * tile.columns)
+    sums = Buffer(f"{name}_sums", product.dtype, THREADS * UNPACKED_TILES * tile.rows * tile.columns)
+    return replace(product, scratch=(panel, sums))
 
 
-def _byte_rows(product: Contraction, name: str) -> tuple[Buffer, Buffer, Buffer]:
-    """Memory for the left operand in bytes, and for the scale and the sum of each block, of each thread."""
-    rows = extent(product.m) * THREADS
-    blocks = product.byte_blocks
-    return (
-        Buffer(f"{name}_bytes", DType.INT8, rows * product.byte_line),
-        Buffer(f"{name}_scales", DType.FLOAT32, rows * blocks),
-        Buffer(f"{name}_sums", DType.INT32, rows * blocks),
+def rounded_before(product: Contraction, name: str) -> tuple[RoundedRows, Contraction]:
+    """A contraction that multiplies rows by codes as bytes, in two: what rounds the rows, once for all columns."""
+    codes, tile, (k,) = product.codes, product.tile, product.k
+    assert codes is not None
+    assert tile is not None
+    rows = extent(product.m)
+    x, buffers = product.lhs, [Buffer(f"{name}_{what}", dtype, rows) for what, dtype in _ROUNDED]
+    nest = RoundedRows(product.m, k, x, codes, max(tile.lanes, codes.each), *buffers)
+    lines = (nest.line, nest.blocks, nest.blocks)
+    rounded, scales, totals = (
+        Buffer(buffer.name, buffer.dtype, rows * line) for buffer, line in zip(buffers, lines, strict=True)
     )
+    nest = replace(nest, rounded=rounded, scales=scales, totals=totals)
+    at: list[Index] = []
+    for line in lines:
+        terms, step = [], line
+        for var in reversed(product.m):
+            terms.append((var, step))
+            step = step * var.extent
+        at.append(Index(tuple(reversed(terms))))
+    numbers = (Load(DType.FLOAT32, scales, at[1]), Load(DType.INT32, totals, at[2]))
+    return nest, replace(product, lhs=Load(DType.INT8, rounded, at[0] + Index(((k, 1),))), rounded=numbers)
+
+
+_ROUNDED = (("bytes", DType.INT8), ("scales", DType.FLOAT32), ("sums", DType.INT32))
+"""What is stored of rows that are rounded."""
 
 
 def packed_before(product: Contraction, name: str, target: Target) -> tuple[Contraction, Contraction]:

@@ -25,6 +25,7 @@ from ingot.loops.ir import (
     LoopStep,
     Nest,
     Recurrence,
+    RoundedRows,
     Sort,
     Step,
     Suppress,
@@ -36,7 +37,7 @@ from ingot.prim.guard import Guards
 from ingot.prim.tensor import Tensor
 from ingot.schedule.alternate import alternate
 from ingot.schedule.attention import schedule_attention
-from ingot.schedule.contraction import schedule_contraction
+from ingot.schedule.contraction import rounded_before, schedule_contraction
 from ingot.schedule.descent import schedule_descent
 from ingot.schedule.forward_stores import forward_stores
 from ingot.schedule.fusion_limits import fusion_limits
@@ -113,7 +114,23 @@ def _schedule_kernel(kernel: Kernel, target: Target) -> tuple[Kernel, ...]:
             )
             return parts, kernel_of(kernel.name, (schedule_nest(split.whole, target),), kernel.writes)
     nests = tuple(_schedule(nest, kernel.name, target) for nest in kernel.nests)
-    return (kernel_of(kernel.name, nests, kernel.writes),)
+    return _with_rows_before(kernel, nests)
+
+
+def _with_rows_before(kernel: Kernel, nests: Sequence[KernelNest]) -> tuple[Kernel, ...]:
+    """A kernel of scheduled nests, after another one that rounds the rows which some of these multiply as bytes."""
+    rounding: list[RoundedRows] = []
+    reading: list[KernelNest] = []
+    for nest in nests:
+        if isinstance(nest, Contraction) and nest.codes is not None and nest.codes.dot is not None:
+            rows, nest = rounded_before(nest, f"{kernel.name}{len(rounding) or ''}")
+            rounding.append(rows)
+        reading.append(nest)
+    own = kernel_of(kernel.name, reading, kernel.writes)
+    if not rounding:
+        return (own,)
+    writes = [buffer for rows in rounding for buffer in (rows.rounded, rows.scales, rows.totals)]
+    return kernel_of(f"{kernel.name}_rows", rounding, writes), own
 
 
 def _schedule(nest: KernelNest, name: str, target: Target) -> KernelNest:
@@ -130,7 +147,7 @@ def _schedule(nest: KernelNest, name: str, target: Target) -> KernelNest:
             return schedule_sort(nest, name)
         case Suppress():
             return schedule_suppress(nest, name, target)
-        case Winograd() | Recurrence():
+        case Winograd() | Recurrence() | RoundedRows():
             raise AssertionError("fusion leaves the choice of an algorithm to the schedule")
         case _:
             return schedule_statements(nest, target)

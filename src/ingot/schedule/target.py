@@ -11,6 +11,9 @@ from ingot.errors import InputError, nearest
 _HALVES = ("znver4",)
 """Processors that run instructions on 512 bits in two steps of 256."""
 
+_FAR = ("sapphirerapids", "emeraldrapids", "graniterapids", "diamondrapids")
+"""Processors of many cores, of which one reads memory at 14 GB/s: half of what others read, as far away."""
+
 _MASKED_VECTOR = 64
 """The bytes of vectors that come with registers for masks: those of AVX-512."""
 
@@ -37,6 +40,10 @@ class Dot(Enum):
     """Two by eight times eight by two bytes into four int32."""
     NEON_BF16 = "bf16"
     """Two by four times four by two bfloat16 into four float32."""
+
+
+MATRICES = (Dot.AMX_INT8, Dot.AMX_BF16)
+"""Instructions on registers of matrices, which Linux lets a process use that has asked for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +93,11 @@ class Target:
     def halves(self) -> bool:
         """Whether registers of half the length do as much in a cycle: each whole one is two steps of an instruction."""
         return self.cpu in _HALVES and self.vector == 64
+
+    @property
+    def fetches_ahead(self) -> bool:
+        """Whether memory is so far away that weights are to be prefetched, however little is computed with them."""
+        return self.cpu in _FAR
 
     @property
     def masks(self) -> bool:

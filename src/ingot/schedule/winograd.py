@@ -16,7 +16,7 @@ from ingot.dtypes import Array, DType
 from ingot.fuse.contraction import Packed
 from ingot.loops.ir import Buffer, Contraction, Index, Load, Var, Winograd, extent
 from ingot.prim.tensor import Constant
-from ingot.schedule.pair_dot import multiplies_pairs
+from ingot.schedule.pair_dot import pair_speed
 from ingot.schedule.scratch import THREADS
 from ingot.schedule.target import Target
 from ingot.schedule.tile import tile_of
@@ -72,8 +72,8 @@ def winograd_of(product: Contraction, weights: Packed, name: str, target: Target
     """A contraction whose axes are not joined by Winograd's algorithm; None if that is not possible, or no quicker."""
     if not _applies(product) or not _is_moderate(weights):
         return None
-    pairs = multiplies_pairs(product.lhs.dtype, product.rhs.dtype, target)
-    side = min((0, *POINTS), key=lambda side: _time(product, side, target.l2) / (2 if pairs and side == 0 else 1))
+    speed = pair_speed(product.lhs.dtype, product.rhs.dtype, target)
+    side = min((0, *POINTS), key=lambda side: _time(product, side, target.l2) / (1 if side else speed))
     return None if side == 0 else _transformed(product, weights, side, name, target)
 
 

@@ -11,6 +11,9 @@ LOOP_GRAIN = 1 << 17
 CONTRACTION_GRAIN = 1 << 18
 """Multiply-adds that are worth a thread of their own: some microseconds."""
 
+MATRIX_SPEED = 8
+"""How many times as many products instructions on matrices add as others do in the same time."""
+
 PIECES_PER_THREAD = 4
 """Pieces for each thread, where there is little work: a late thread's pieces are done by others."""
 
@@ -35,6 +38,9 @@ units."""
 
 LEAST_TILES = 8
 """Tiles in a panel of columns that are worth packing it again for another thread."""
+
+UNPACKED_TILES = 64
+"""Tiles of rows that a part of a panel in codes is unpacked for at a time: their sums are held in memory meanwhile."""
 
 ROWS_HIDING_A_READ = 8
 """Rows that a row of the right side could be multiplied by in the time it takes to be read."""

@@ -176,8 +176,9 @@ class _Building:
         while len(parts) > (MOST_AMONG_GROUPS if any(isinstance(part, Group) for part in parts) else MOST_PARTS):
             groups: list[Part] = []
             run: list[Part] = []
+            has_nodes = any(self._is_node(part) for part in parts)
             for part in [*parts, None]:
-                if part is not None and self._is_inside(part, parts):
+                if part is not None and self._is_inside(part, has_nodes):
                     run.append(part)
                     continue
                 groups += self._stretches(run, edges)
@@ -188,13 +189,12 @@ class _Building:
             parts = groups
         return parts
 
-    def _is_inside(self, part: Part, parts: Sequence[Part]) -> bool:
+    def _is_inside(self, part: Part, has_nodes: bool) -> bool:
         """Whether a part may become one of a stretch: a node, or a stretch where there are nothing but these."""
-        if not isinstance(part, Group):
-            return self._flow.leaves[part].node is not None
-        return part.kind == "part" and not any(
-            not isinstance(other, Group) and self._flow.leaves[other].node is not None for other in parts
-        )
+        return self._is_node(part) or (isinstance(part, Group) and part.kind == "part" and not has_nodes)
+
+    def _is_node(self, part: Part) -> bool:
+        return not isinstance(part, Group) and self._flow.leaves[part].node is not None
 
     def _stretches(self, run: list[Part], edges: Indices) -> list[Part]:
         """A run of parts, cut at places that few values cross; as it is, if it is short."""

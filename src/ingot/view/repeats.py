@@ -67,10 +67,10 @@ def _candidates(signs: Indices, sums: Indices, least: int) -> Iterator[tuple[int
         equal = signs[:-period] == signs[period:]
         if np.count_nonzero(equal) < period:
             continue
-        edges = np.flatnonzero(np.diff(np.concatenate([[False], equal, [False]]).astype(np.int8)))
-        for start, end in edges.reshape(-1, 2).tolist():
+        runs = np.flatnonzero(np.diff(np.concatenate([[False], equal, [False]]).astype(np.int8))).reshape(-1, 2)
+        for start, end in runs[runs[:, 1] - runs[:, 0] >= period].tolist():
             count = (end - start) // period + 1
-            if count >= 2 and sums[start + period] - sums[start] >= least:
+            if sums[start + period] - sums[start] >= least:
                 saved = int(sums[start + period * count] - sums[start + period]) * (count - 1) // count
                 yield saved, Repeat(start, period, count), end - start - period * (count - 1)
 

@@ -153,8 +153,9 @@ def test_support_vector_machines(kernel: str, kind: int) -> None:
     two = {**shared, "coefficients": weights[:6], "vectors_per_class": [2, 4], "classlabels_ints": [5, 3]}
     three = {**shared, "coefficients": weights, "vectors_per_class": [2, 3, 1], "classlabels_ints": [5, 3, 8]}
     assert not calls("SVMClassifier", [kind], [x], 2, **two)
-    left = calls("SVMClassifier", [kind], [x], 2, **three)
-    assert left == (["kernels without bounds, of more than two classes"] if kernel in ("LINEAR", "POLY") else [])
+    four = {**shared, "coefficients": [*weights, *weights[:6]], "vectors_per_class": [2, 1, 0, 3], "rho": [0.1] * 6}
+    assert not calls("SVMClassifier", [kind], [x], 2, **three)
+    assert not calls("SVMClassifier", [kind], [x], 2, **four, classlabels_ints=[5, 3, 8, 1])
     words = {**two, "classlabels_strings": ["a", "b"]}
     del words["classlabels_ints"]
     assert calls("SVMClassifier", [kind], [x], 2, **words) == ["elements of string"]

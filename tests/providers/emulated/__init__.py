@@ -396,6 +396,11 @@ _OPERATIONS = (
     r".*ld\.shared::cluster\.v4\.f32",
     r"ldmatrix\.sync\.aligned\.m8n8\.x4()\.shared\.b16",
     r"ldmatrix\.sync\.aligned\.m8n8\.x4(\.trans)\.shared\.b16",
+    r".*wgmma\.mma_async\S*\.m64n(\d+)k8\.f32\.tf32",
+    r"st\.shared\.v4\.b32",
+    r"ld\.shared\.v4\.b32",
+    r"st\.shared\.f32",
+    r"cp\.async\.mbarrier\.arrive\.noinc",
 )
 """PTX in line, and the numbers in it: what `emulated_ptx` does for each is in `machine.c`, by its place."""
 

@@ -35,8 +35,7 @@ typedef struct {
 
 typedef struct { /* an mbarrier: eight bytes of shared memory */
     int bytes;
-    short pending;
-    unsigned char arrivals, phase;
+    unsigned pending : 15, arrivals : 15, phase : 1;
 } counter;
 
 typedef struct { /* what `cuTensorMapEncodeTiled` writes here */
@@ -116,8 +115,11 @@ void emulated_multiply(thread *own, const int *words, float *sums, int is_bfloat
 
    `to` is a pointer, or a place in dynamic shared memory. */
 void emulated_copy(thread *own, int size, char *to, const char *from, int read) {
-    if (own->copies == MOST_COPIES) abort();
     if ((size_t)to < SHARED) to = shared[own->block] + (size_t)to;
+    if (own->copies == MOST_COPIES || (size_t)to % size || (read && (size_t)from % size)) {
+        is_wrong = 2;
+        return;
+    }
     pending[own->all][own->copies++] = (pending_copy){to, from, size, read, own->groups};
 }
 
@@ -135,6 +137,13 @@ void emulated_wait(thread *own, int left) {
         memcpy(one.to, one.from, one.read);
     }
     own->copies = kept;
+}
+
+static float tf32(int bits) {
+    float value;
+    bits &= (bits & 0x7f800000) ? ~0x1fff : 0x80000000;
+    memcpy(&value, &bits, 4);
+    return value;
 }
 
 /* Bits of an address in the order of a swizzle of 128 bytes. */
@@ -199,6 +208,28 @@ static void multiply_tiles(thread *own, const long *in, float *out, int n, int i
     }
 }
 
+/* wgmma.m64nNk8 of TF32, which has no lower 13 bits; numbers below the smallest normal one are zeros here. */
+static void multiply_wide(thread *own, const long *in, float *out, int n) {
+    static int fragments[MOST][4];
+    int count = n / 2, warp = own->all - own->number % WARP, lane = own->number % WARP;
+    const long *words = in + count;
+    for (int i = 0; i < 4; i++) fragments[own->all][i] = (int)words[i];
+    meet_warp(own);
+    for (int i = 0; i < count; i++) {
+        int below = i % 4 / 2, column = i / 4 * 8 + lane % 4 * 2 + i % 2;
+        float sum = 0;
+        if ((int)words[5]) memcpy(&sum, in + i, 4);
+        for (int k = 0; k < 8; k++) {
+            int at = column / 8 * 1024 + column % 8 * 128 + k * 4, a, b;
+            a = fragments[warp + lane / 4 * 4 + k % 4][below + k / 4 * 2];
+            memcpy(&b, shared[own->block] + swizzled(((int)(words[4] & 0x3fff) << 4) + at), 4);
+            sum += tf32(a) * tf32(b);
+        }
+        out[i] = sum;
+    }
+    meet_warp(own);
+}
+
 /* ldmatrix.m8n8.x4: each thread of a warp points at a line of one of four matrices, and gets a pair of each of them. */
 static void load_matrices(thread *own, int address, float *out, int is_turned) {
     int warp = own->all - own->number % WARP, lane = own->number % WARP, turn = own->exchanges++ & 1;
@@ -215,15 +246,17 @@ static void load_matrices(thread *own, int address, float *out, int is_turned) {
 
 /* The operations of PTX that kernels have in line, in the order of `_OPERATIONS`. */
 enum { NOTHING, INIT, EXPECT, ARRIVE, WAIT, COPY, PRODUCTS, PRODUCTS_DONE, RANK, MEET_CLUSTER, STORE_PAIR, LOAD_FOUR,
-       MATRICES, MATRICES_TURNED };
+       MATRICES, MATRICES_TURNED, WIDE_PRODUCTS, STORE_WORDS, LOAD_WORDS, STORE_WORD,
+       ARRIVE_AFTER_COPIES };
 
 void emulated_ptx(thread *own, int operation, const int *numbers, const long *in, float *out) {
     counter *at = counter_at(own, operation == NOTHING ? 0 : (int)in[0] & (SHARED - 1));
     switch (operation) {
-    case INIT: *at = (counter){0, numbers[0], numbers[0], 0}; break;
+    case INIT: *at = (counter){0, (unsigned)numbers[0], (unsigned)numbers[0], 0}; break;
     case EXPECT: at->bytes += (int)in[1]; /* fall through */
+    case ARRIVE_AFTER_COPIES: emulated_commit(own), emulated_wait(own, 0); /* fall through */
     case ARRIVE: at->pending--, end_phase(at); break;
-    case WAIT: while (at->phase == (int)in[1]) yield(own); break;
+    case WAIT: while ((int)at->phase == (int)in[1]) yield(own); break;
     case COPY: copy(own, in, numbers[0]); break;
     case PRODUCTS: multiply_tiles(own, in, out, numbers[0], numbers[1], numbers[2], numbers[3]); break;
     case PRODUCTS_DONE:
@@ -236,6 +269,12 @@ void emulated_ptx(thread *own, int operation, const int *numbers, const long *in
         for (int i = 0; i < 2; i++) memcpy(shared[own->block] + (int)in[0] + 4 * i, in + 1 + i, 4);
         break;
     case MATRICES: case MATRICES_TURNED: load_matrices(own, (int)in[0], out, operation == MATRICES_TURNED); break;
+    case WIDE_PRODUCTS: multiply_wide(own, in, out, numbers[0]); break;
+    case STORE_WORDS:
+        for (int i = 0; i < 4; i++) memcpy(shared[own->block] + (int)in[0] + 4 * i, in + 1 + i, 4);
+        break;
+    case LOAD_WORDS: memcpy(out, shared[own->block] + (int)in[0], 16); break;
+    case STORE_WORD: memcpy(shared[own->block] + (int)in[0], in + 1, 4); break;
     case LOAD_FOUR: memcpy(out, shared[(int)in[1]] + (int)in[0], 16); break;
     }
 }

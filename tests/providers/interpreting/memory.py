@@ -25,6 +25,12 @@ class OwnMemory:
         self._next = _FIRST
         self._blocks: dict[int, memoryview] = {}
 
+    def begin_run(self) -> None:
+        """Nothing is prepared."""
+
+    def end_run(self) -> None:
+        """Nothing was prepared."""
+
     @property
     def allocated(self) -> int:
         """Bytes that were not given back."""

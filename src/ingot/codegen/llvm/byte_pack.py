@@ -43,10 +43,22 @@ def byte_panels(panels: Array, dot: ByteDot, inner: int) -> Array:
     terms = np.zeros((batch, count, outer, units * dot.terms, columns), _UNITS[dot.terms])
     terms[:, :, :, :inner] = panels.reshape(batch, count, outer, inner, columns)
     split = terms.reshape(batch, count, outer * units, dot.terms, columns)
+    joined = np.ascontiguousarray(split.swapaxes(3, 4)).view(np.int32)[..., 0]
+    if dot.units > 1:
+        return in_matrices(joined, dot.units)
     result = np.empty((batch, count, outer * units + 1, columns), np.int32)
     result[:, :, 0] = panels.sum(axis=2, dtype=np.int32) * np.int32(_start_factor(dot))
-    result[:, :, 1:] = np.ascontiguousarray(split.swapaxes(3, 4)).view(np.int32)[..., 0]
+    result[:, :, 1:] = joined
     return result
+
+
+def in_matrices(panels: Array, units: int) -> Array:
+    """Panels [batch, panel, row, column] with rows of zeros behind the last, up to a multiple of `units`."""
+    batch, count, rows, columns = panels.shape
+    if rows % units == 0:
+        return panels
+    zeros = np.zeros((batch, count, -rows % units, columns), panels.dtype)
+    return np.concatenate((panels, zeros), axis=2)
 
 
 def pack_bytes(product: Contraction, buffer: Buffer, first: Var, place: Var, number: Var) -> tuple[Statement, ...]:
@@ -58,7 +70,8 @@ def pack_bytes(product: Contraction, buffer: Buffer, first: Var, place: Var, num
     statements: list[Statement] = []
     base = Index(((number, product.depth * tile.columns), (place, 1)))
     unit = Var("unit", -(-inner.extent // dot.terms))
-    target, step = base.plus(tile.columns) + Index(((unit, tile.columns),)), unit.extent * tile.columns
+    begin = base if tile.of_matrices else base.plus(tile.columns)
+    target, step = begin + Index(((unit, tile.columns),)), unit.extent * tile.columns
     for var in reversed(outer):
         target = target + Index(((var, step),))
         step = step * var.extent
@@ -66,12 +79,25 @@ def pack_bytes(product: Contraction, buffer: Buffer, first: Var, place: Var, num
     for group in range(product.groups):
         own = group * (tile.columns // product.groups)
         source = padded_columns(product, first, place, group)
-        start: tuple[Statement, ...] = (Store(buffer, base.plus(own), Literal(DType.INT32, 0)),)
-        if dot.flipped:
-            start = _starts(product, source, dot, Store(buffer, base.plus(own), Local(DType.INT32, "start")))
-        statements.append(For(place, start, Kind.VECTOR))
+        if not tile.of_matrices:
+            start: tuple[Statement, ...] = (Store(buffer, base.plus(own), Literal(DType.INT32, 0)),)
+            if dot.flipped:
+                start = _starts(product, source, dot, Store(buffer, base.plus(own), Local(DType.INT32, "start")))
+            statements.append(For(place, start, Kind.VECTOR))
         stores.append(For(place, (Store(buffer, target.plus(own), _unit(source, inner, unit, dot)),), Kind.VECTOR))
-    return (*statements, *loops_around((*outer, unit), stores))
+    return (*statements, *loops_around((*outer, unit), stores), *zero_rows(product, buffer, number))
+
+
+def zero_rows(product: Contraction, buffer: Buffer, number: Var) -> tuple[Statement, ...]:
+    """The statements that store zeros behind the last units of panel `number`, where it is one of matrices."""
+    tile, missing = product.tile, product.depth - product.units
+    assert tile is not None
+    if not tile.of_matrices or missing == 0:
+        return ()
+    row, column = Var("row", missing), Var("column", tile.columns)
+    places = ((number, product.depth * tile.columns), (row, tile.columns), (column, 1))
+    store = Store(buffer, Index(places, product.units * tile.columns), Literal(buffer.dtype, 0))
+    return loops_around((row,), (For(column, (store,), Kind.VECTOR),))
 
 
 def moved_load(load: Load, var: Var, index: Index) -> Load:

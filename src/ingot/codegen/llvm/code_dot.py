@@ -1,7 +1,7 @@
 """Products with codes of few bits whose rows are rounded to bytes, block by block: bytes times bytes, added to int32s.
 
 Codes of a word are read by shifting and masking all its bytes at once, so those of one step are not neighbours: of
-`each` codes every `each // 4`-th one. Rows of bytes are stored in that order.
+`each` codes every `each // 4`-th one. Rows of bytes are stored in that order (`rounded_rows.py`).
 """
 
 from __future__ import annotations
@@ -14,13 +14,10 @@ from ingot.codegen.llvm.code_blocks import Block, blocks_of, splat_word
 from ingot.codegen.llvm.loops import Loops
 from ingot.codegen.llvm.micro import Cells, cells_of
 from ingot.codegen.llvm.share import up
-from ingot.codegen.llvm.types import F32, I8, I32, I64, stack_slot, vector
+from ingot.codegen.llvm.types import F32, I8, I32, I64, vector
 from ingot.dataclass import dataclass
 from ingot.dtypes import DType
 from ingot.loops.ir import CodeBlocks, Tile
-
-_LARGEST = 127.0
-"""The largest byte that a row is rounded to; the least is as far from zero."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +45,8 @@ def accumulate_rounded(
             _start(loops, codes, block, total, own)
         with loops.loop(I64(0), up(b, block.count, I64(codes.each)), 1) as group:
             first = b.add(block.first, b.mul(group, I64(codes.each)))
+            if loops.frame.target.fetches_ahead:
+                block.fetch_ahead(group)
             read = block.words(group)
             for part in range(codes.each // 4):
                 place = b.add(first, I64(4 * part))
@@ -82,72 +81,3 @@ def _start(loops: Loops, codes: CodeBlocks, block: Block, total: ir.Value, sums:
         starts = [b.mul(b.zext(zero, words), loops.splat(less, lanes)) for zero in block.byte_zeros()]
     for start, cell in zip(starts, sums, strict=True):
         b.store(start, cell)
-
-
-def round_row(
-    loops: Loops, codes: CodeBlocks, tile: Tile, elements: ir.Value, depth: ir.Value, rounded: ByteRow
-) -> None:
-    """Store a row of floats, side by side, in bytes: each block is scaled so that its largest element is 127.
-
-    Behind the last are zeros, as far as so many are rounded at once.
-    """
-    b, count = loops.b, max(tile.lanes, codes.each)
-    kind, words = vector(F32, count), vector(I32, count)
-    rest_of_row = stack_slot(b, kind, 64)
-    largest, total = stack_slot(b, words), stack_slot(b, words)
-    size = depth if codes.block == 0 else I64(codes.block)
-    blocks = I64(1) if codes.block == 0 else up(b, depth, size)
-    with loops.loop(I64(0), blocks, 1) as number:
-        first = b.mul(number, size)
-        left = b.sub(depth, first)
-        elements_left = b.select(b.icmp_signed("<", left, size), left, size)
-        whole = b.lshr(elements_left, I64(count.bit_length() - 1))
-        start = b.gep(elements, [first], source_etype=F32)
-        read = b.mul(whole, I64(count))
-        has_rest = b.icmp_signed("<", read, elements_left)
-        b.store(ir.Constant(kind, None), rest_of_row)
-        with loops.loop(read, elements_left, 1) as place:
-            one = b.load(b.gep(start, [place], source_etype=F32), typ=F32)
-            b.store(one, b.gep(rest_of_row, [b.sub(place, read)], source_etype=F32))
-
-        def chunk(at: ir.Value, base: ir.Value = start) -> ir.Value:
-            return b.load(b.gep(base, [b.mul(at, I64(count))], source_etype=F32), typ=kind, align=4)
-
-        def compare(values: ir.Value) -> None:
-            """Bits without their sign are in the order of sizes, NaN above all."""
-            size_of = b.and_(b.bitcast(values, words), splat_word(0x7FFFFFFF, count))
-            b.store(scalars.intrinsic(b, "smax", words, [b.load(largest, typ=words), size_of]), largest)
-
-        b.store(ir.Constant(words, None), largest)
-        with loops.loop(I64(0), whole, 1) as at:
-            compare(chunk(at))
-        compare(b.load(rest_of_row, typ=kind))
-        most = b.bitcast(scalars.intrinsic(b, "vector.reduce.smax", I32, [b.load(largest, typ=words)], words), F32)
-        none = ir.Constant(F32, 0.0)
-        factor = b.select(b.fcmp_unordered("!=", most, none), b.fdiv(ir.Constant(F32, _LARGEST), most), none)
-        b.store(b.fmul(most, ir.Constant(F32, 1 / _LARGEST)), b.gep(rounded.scales, [number], source_etype=F32))
-        spread = loops.splat(factor, count)
-        b.store(ir.Constant(words, None), total)
-
-        def convert(at: ir.Value, values: ir.Value) -> None:
-            near = scalars.intrinsic(b, "roundeven", kind, [b.fmul(values, spread)])
-            known = b.select(b.fcmp_ordered("ord", near, near), near, ir.Constant(kind, None))
-            wide = b.fptosi(known, words)  # none is larger than 127
-            b.store(b.add(b.load(total, typ=words), wide), total)
-            small = b.trunc(wide, vector(I8, count))
-            order = ir.Constant(words, _order(codes.each, count))
-            place = b.gep(rounded.codes, [b.add(first, b.mul(at, I64(count)))], source_etype=I8)
-            b.store(b.shuffle_vector(small, small, order), place, align=1)
-
-        with loops.loop(I64(0), whole, 1) as at:
-            convert(at, chunk(at))
-        with b.if_then(has_rest):
-            convert(whole, b.load(rest_of_row, typ=kind))
-        summed = scalars.intrinsic(b, "vector.reduce.add", I32, [b.load(total, typ=words)], words)
-        b.store(summed, b.gep(rounded.sums, [number], source_etype=I32))
-
-
-def _order(each: int, count: int) -> list[int]:
-    """Which element each byte is of, in the order in which codes of words are read."""
-    step = each // 4
-    return [group + part + step * byte for group in range(0, count, each) for part in range(step) for byte in range(4)]

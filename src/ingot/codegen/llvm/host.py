@@ -8,8 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ingot.cache.matrix_permission import may_use_matrices
 from ingot.codegen.llvm.workers import are_at_work, workers
-from ingot.schedule.target import WHOLE_VECTORS, Dot, Target
+from ingot.schedule.target import MATRICES, WHOLE_VECTORS, Dot, Target
 
 if TYPE_CHECKING:
     from ingot.codegen.llvm.make import Facts
@@ -55,8 +56,13 @@ def host() -> Target:
 
 
 def _dots(has: Iterable[str]) -> tuple[Dot, ...]:
-    """The dot-product instructions among the features of a processor."""
+    """The dot-product instructions among the features of a processor that this process may use.
+
+    Where those on matrices are refused, those on pairs of bfloat16 are left out too: such a processor is slow at them.
+    """
     features = frozenset(has)
+    if not features.isdisjoint(dot.value for dot in MATRICES) and not may_use_matrices():
+        features -= {dot.value for dot in (*MATRICES, Dot.AVX512_BF16)}
     return tuple(dot for dot in Dot if dot.value in features)
 
 

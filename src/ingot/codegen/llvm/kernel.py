@@ -10,11 +10,23 @@ from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.emitter import Frame, NestEmitter, unless_empty
 from ingot.codegen.llvm.half import define_half_conversions
+from ingot.codegen.llvm.matrix_registers import configure, release, uses_matrices
 from ingot.codegen.llvm.share import Sharing, pieces_of
 from ingot.codegen.llvm.types import I32, I64, PTR
 from ingot.dataclass import dataclass
 from ingot.dims import Dim
-from ingot.loops.ir import Attention, Buffer, Contraction, Descent, Kernel, Recurrence, Sort, Suppress, Winograd
+from ingot.loops.ir import (
+    Attention,
+    Buffer,
+    Contraction,
+    Descent,
+    Kernel,
+    Recurrence,
+    RoundedRows,
+    Sort,
+    Suppress,
+    Winograd,
+)
 from ingot.loops.rewrite import sizes_indexed
 from ingot.schedule.target import Target
 
@@ -23,6 +35,7 @@ ENTRY = "kernel"
 EMITTERS: Mapping[type, str] = {
     tuple: "loops",
     Contraction: "product",
+    RoundedRows: "rounded_rows",
     Winograd: "winograd",
     Attention: "attention",
     Descent: "descent",
@@ -83,6 +96,9 @@ def _body(
     b = _opened(function)
     size = _size_table(b, table, sizes)
     frame = Frame(dict(zip(buffers, pointers, strict=True)), size, state, thread, piece, pieces, target)
+    matrices = uses_matrices(kernel)
+    if matrices:
+        configure(b)
     for nest in kernel.nests:
         emitter = emitter_of(type(nest))
         if isinstance(nest, Recurrence):  # of which an empty one reads nothing
@@ -90,6 +106,8 @@ def _body(
             continue
         with unless_empty(b, frame, sizes_indexed(nest)):
             emitter.emit(b, frame, nest)
+    if matrices:
+        release(b)
     b.ret_void()
     return function
 

@@ -27,7 +27,8 @@ def packed(weights: Packed | Filters, tile: Tile, inner: int = 1) -> Array:
     panels = packed_panels(weights, tile)
     if tile.dot is None:
         return panels
-    units = pair_panels(panels, inner) if isinstance(tile.dot, PairDot) else byte_panels(panels, tile.dot, inner)
+    dot = tile.dot
+    units = pair_panels(panels, dot, inner) if isinstance(dot, PairDot) else byte_panels(panels, dot, inner)
     batch, count, rows, columns = units.shape
     packed = _aligned_zeros(batch, count, rows, columns, units.dtype)
     packed[:] = units

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ingot.codegen.llvm.byte_pack import loops_around, moved_load, padded_columns
+from ingot.codegen.llvm.byte_pack import in_matrices, loops_around, moved_load, padded_columns, zero_rows
 from ingot.dtypes import Array, DType
 from ingot.loops.ir import (
     Apply,
@@ -24,7 +24,7 @@ from ingot.loops.ir import (
 )
 
 
-def pair_panels(panels: Array, inner: int) -> Array:
+def pair_panels(panels: Array, dot: PairDot, inner: int) -> Array:
     """Panels [batch, panel, k, column] of bfloat16, as pairs: [batch, panel, row, column] of float32s.
 
     `inner` is the length of the innermost axis of `k`, each of which begins with a pair of its own.
@@ -35,7 +35,7 @@ def pair_panels(panels: Array, inner: int) -> Array:
     terms = np.zeros((batch, count, outer, pairs * 2, columns), np.uint16)
     terms[:, :, :, :inner] = panels.view(np.uint16).reshape(batch, count, outer, inner, columns)
     split = terms.reshape(batch, count, outer * pairs, 2, columns)
-    return np.ascontiguousarray(split.swapaxes(3, 4)).view(np.float32)[..., 0]
+    return in_matrices(np.ascontiguousarray(split.swapaxes(3, 4)).view(np.float32)[..., 0], dot.units)
 
 
 def pack_pairs(product: Contraction, buffer: Buffer, first: Var, place: Var, number: Var) -> tuple[Statement, ...]:
@@ -55,7 +55,7 @@ def pack_pairs(product: Contraction, buffer: Buffer, first: Var, place: Var, num
         own = group * (tile.columns // product.groups)
         value = _pair(padded_columns(product, first, place, group), inner, pair, tile.dot)
         stores.append(For(place, (Store(buffer, target.plus(own), value),), Kind.VECTOR))
-    return loops_around((*outer, pair), stores)
+    return (*loops_around((*outer, pair), stores), *zero_rows(product, buffer, number))
 
 
 def _pair(source: Load, inner: Var, pair: Var, dot: PairDot) -> Scalar:

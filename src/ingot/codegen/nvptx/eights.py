@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
-from ingot.codegen.llvm import ir
+from ingot.codegen.llvm import ir, scalars
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.lanes import Lane
 from ingot.codegen.llvm.share import smaller
@@ -13,6 +14,9 @@ from ingot.codegen.nvptx.grid import exchanged
 from ingot.codegen.nvptx.memory import contiguous_indices
 from ingot.codegen.nvptx.sums import Sums
 from ingot.codegen.nvptx.variant import Sized
+from ingot.dataclass import dataclass
+from ingot.loops.ir import For, Load, Var
+from ingot.loops.rewrite import parts, stores, values
 
 LANES = 8
 """Neighbours of a row that a thread stores at once."""
@@ -30,8 +34,20 @@ def stores_eights(sized: Sized) -> bool:
     return True
 
 
+@dataclass(frozen=True, slots=True)
+class Eight:
+    """Eight neighbours of a row, from a column on, both int32."""
+
+    values: Sequence[ir.Value]
+    row: ir.Value
+    column: ir.Value
+
+
 class Eights(Sums):
     """A product whose sums are stored by eights; places in its tiles are int32."""
+
+    at_once = 2
+    """Eights of a thread whose epilogues run together: so many wait for memory at once, in registers."""
 
     def end_of_pairs(
         self,
@@ -47,40 +63,67 @@ class Eights(Sums):
         With `partial`, the number of a split and the place of the batch, they are stored as partial sums.
         """
         b = self.b
-        for first in range(0, len(pairs), 4):
-            place = b.add(column, b.add(I32(first * LANES), b.mul(own, I32(LANES))))
-            eight = _turned(b, pairs[first : first + 4], own)
+        for start in range(0, len(pairs), 4 * self.at_once):
+            eights = []
+            for first in range(start, min(start + 4 * self.at_once, len(pairs)), 4):
+                place = b.add(column, b.add(I32(first * LANES), b.mul(own, I32(LANES))))
+                eights.append(Eight(_turned(b, pairs[first : first + 4], own), row, place))
             if partial is None:
-                self.end_of_eight(eight, row, place)
-            else:
-                self._store_partial_eight(eight, row, place, partial)
+                self.end_of_eights(eights)
+                continue
+            for eight in eights:
+                self._store_partial_eight(eight, partial)
 
-    def end_of_eight(self, eight: Sequence[ir.Value], row: ir.Value, column: ir.Value) -> None:
-        """The epilogue of eight neighbours, which are all outside or all inside."""
+    def end_of_eights(self, eights: Sequence[Eight]) -> None:
+        """The epilogues of eights, each of which is outside or inside: what all of them load is asked for first."""
+        known = []
+        for eight in eights:
+            self._bind(eight)
+            self._known = {}
+            for load in self._loads:
+                self.scalar(load)
+            known.append(self._known)
+        for eight, own in zip(eights, known, strict=True):
+            self._bind(eight)
+            self._known = own
+            total = scalars.cast(self.b, _together(self.b, eight.values), self.sum_dtype, self.product.dtype)
+            self.locals["sum"] = total
+            self.statements(self.product.body)
+        self._known = {}
+        self._lane = self.active = None
+
+    @cached_property
+    def _loads(self) -> list[Load]:
+        """What the epilogue loads at places that are known, and does not store itself."""
+        body = self.product.body
+        written = {store.buffer for store in stores(body)}
+        loads = [part for part in parts(list(values(body))) if isinstance(part, Load)]
+        if any(isinstance(statement, For) for statement in body) or any(load.buffer in written for load in loads):
+            return []
+        return [load for load in loads if all(isinstance(term, Var) for term, _ in load.index.terms)]
+
+    def _bind(self, eight: Eight) -> None:
+        """Make an eight the one that statements are for; where it is outside they are for the last one inside."""
         b = self.b
-        row, column = b.zext(row, I64), b.zext(column, I64)
+        row, column = b.zext(eight.row, I64), b.zext(eight.column, I64)
         self.active = self._is_inside(row, column)
         self.unflatten(self.product.m, smaller(b, row, b.sub(self.rows, I64(1))))
         self.variables[self.n] = smaller(b, column, b.sub(self.columns, I64(LANES)))
         self._lane = Lane(self.n, LANES, None)
-        self.end(_together(b, eight))
-        self._lane = self.active = None
 
     def _is_inside(self, row: ir.Value, column: ir.Value) -> ir.Value:
         b = self.b
         return b.and_(b.icmp_signed("<", row, self.rows), b.icmp_signed("<", column, self.columns))
 
-    def _store_partial_eight(
-        self, eight: Sequence[ir.Value], row: ir.Value, column: ir.Value, partial: tuple[ir.Value, ir.Value]
-    ) -> None:
+    def _store_partial_eight(self, eight: Eight, partial: tuple[ir.Value, ir.Value]) -> None:
         b, (split, place) = self.b, partial
-        row, column = b.zext(row, I64), b.zext(column, I64)
+        row, column = b.zext(eight.row, I64), b.zext(eight.column, I64)
         at = b.add(b.mul(b.zext(split, I64), self.batch), place)
         for count, value in ((self.rows, row), (self.columns, column)):
             at = b.add(b.mul(at, count), value)
         with b.if_then(self._is_inside(row, column)):
             scratch = self.frame.buffers[self.product.scratch[0]]
-            b.store(_together(b, eight), b.gep(scratch, [at], source_etype=F32), 16)
+            b.store(_together(b, eight.values), b.gep(scratch, [at], source_etype=F32), 16)
 
 
 def _together(b: Builder, values: Sequence[ir.Value]) -> ir.Value:

@@ -1,9 +1,8 @@
 """Convolutions of 16-bit floats on Hopper: a warpgroup gathers pieces of channels, others multiply them where they lie.
 
 A piece is 16 bytes of channels, or 8 where these are four, of one place of an image under one tap of a filter. What is
-padded becomes zeros on its way into a tile, which is swizzled as the copy engine would. That engine brings filters. A
-stage is handed on once all threads that gather have their pieces there, which is while they ask for those of the next
-stages.
+padded becomes zeros on its way into a tile, which is swizzled as the copy engine would. That engine brings filters.
+Threads that gather wait for none of their pieces: a stage is full once all of them have arrived.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.emitter import Frame
 from ingot.codegen.llvm.types import I32, I64
 from ingot.codegen.nvptx import hopper
-from ingot.codegen.nvptx.async_copy import commit_copies, wait_for_copies
 from ingot.codegen.nvptx.eights import LANES, stores_eights
 from ingot.codegen.nvptx.half_product import is_of_halves
 from ingot.codegen.nvptx.hopper import LINE, WARPGROUP
@@ -36,11 +34,10 @@ _MOST_ROWS = 128
 _PIECES = (LANES, LANES // 2)
 """Channels that are copied at once."""
 
-_REGISTERS, _MULTIPLYING = 72, 216
-"""Registers of the threads that gather, and of those that multiply, where there are two warpgroups of these."""
+_BESIDE_SUMS = 26
+"""Registers of a thread that multiplies beside its sums."""
 
-_UNDER_WAY = 3
-"""Stages that a thread has asked for, at most, before it waits for the first of them."""
+_ALL_REGISTERS = 1 << 16
 
 _SLOWER = 1.1
 """The time of a tile that threads gather, in that of one which the copy engine brings."""
@@ -96,7 +93,7 @@ def plans(sized: Sized) -> Iterator[Plan]:
         blocks = tiles * tile.split if tile.split > 1 else min(tiles, sized.gpu.multiprocessors * tile.resident)
         scalars = row_tiles, column_tiles, tiles, -(-sized.depth // LINE_ELEMENTS)
         step = Step(_name(tile, lanes), (blocks, 1, 1), (_threads(tile), 1), scalars, (tensor_map,), tile.shared_bytes)
-        yield Plan(tile.seconds(sized.gpu, tiles, sized.depth) * _SLOWER, (step,))
+        yield Plan(tile.seconds(sized, tiles) * _SLOWER, (step,))
 
 
 VARIANT = Variant("gathered", refuses, functions, plans)
@@ -104,7 +101,8 @@ VARIANT = Variant("gathered", refuses, functions, plans)
 
 def _tiles(lanes: int) -> Iterator[WgmmaTile]:
     """The tiles for pieces of so many neighbours: twice as many of half the bytes leave registers for fewer rows."""
-    return (tile for tile in TILES.values() if tile.rows * LANES <= _MOST_ROWS * lanes)
+    most = _MOST_ROWS * lanes // LANES
+    return (tile for tile in TILES.values() if tile.rows <= most and not tile.alternates)
 
 
 def _name(tile: WgmmaTile, lanes: int) -> str:
@@ -112,7 +110,21 @@ def _name(tile: WgmmaTile, lanes: int) -> str:
 
 
 def _threads(tile: WgmmaTile) -> int:
-    return WARPGROUP * (tile.warpgroups + 1)
+    return WARPGROUP * (tile.warpgroups + _gatherers(tile))
+
+
+def _gatherers(tile: WgmmaTile) -> int:
+    """Warpgroups that gather: two, unless these leave too few registers for the sums."""
+    registers = _ALL_REGISTERS // (WARPGROUP * (tile.warpgroups + 2) * tile.resident)
+    sums = tile.rows * tile.columns // (WARPGROUP * tile.warpgroups)
+    return 2 if sums + _BESIDE_SUMS <= registers else 1
+
+
+def _registers(tile: WgmmaTile) -> tuple[int, int] | None:
+    """Registers of the threads that gather, and of those that multiply; None for as they are."""
+    if tile.split > 1 or tile.warpgroups == 1:
+        return None
+    return (64, 192) if _gatherers(tile) == 2 else (72, 216)
 
 
 def _right(product: Contraction) -> Walk | str:
@@ -126,10 +138,10 @@ def _right(product: Contraction) -> Walk | str:
 def _emit(b: Builder, frame: Frame, product: Contraction, tile: WgmmaTile, lanes: int) -> None:
     right = _right(product)
     assert not isinstance(right, str)
-    _Gathered(b, frame, product, tile, right, lanes).emit()
+    Gathered(b, frame, product, tile, right, lanes).emit()
 
 
-class _Gathered(WgmmaProduct):
+class Gathered(WgmmaProduct):
     """A block of a product whose left operand is gathered."""
 
     def __init__(
@@ -138,22 +150,23 @@ class _Gathered(WgmmaProduct):
         operand = left_of(product)
         super().__init__(b, frame, product, tile, (Walk(operand.load, (operand.k[-1],), along_k=True), right))
         self.own = b.sub(self.thread32, I32(WARPGROUP * tile.warpgroups))
-        self.pieces = Tiles(b, frame, operand, self.own, (tile.rows, LINE_ELEMENTS), WARPGROUP, lanes)
+        self.bytes = operand.load.dtype.numpy.itemsize
+        self.line = LINE // self.bytes
+        self.pieces = Tiles(b, frame, operand, self.own, (tile.rows, self.line), WARPGROUP * self._gatherers(), lanes)
         self.maps = (self.maps[1],)
-        self.under_way = min(_UNDER_WAY, tile.stages - 2)
 
     def emit(self) -> None:
-        b, tile = self.b, self.tile
+        b, tile, registers = self.b, self.tile, _registers(self.tile)
         self._open()
         group = b.udiv(self.thread32, I32(WARPGROUP))
-        with b.if_else(b.icmp_signed("==", group, I32(tile.warpgroups))) as (gathers, multiplies):
+        with b.if_else(b.icmp_signed(">=", group, I32(tile.warpgroups))) as (gathers, multiplies):
             with gathers:
-                if tile.moves_registers:
-                    hopper.set_registers(b, _REGISTERS, more=False)
+                if registers is not None:
+                    hopper.set_registers(b, registers[0], more=False)
                 self._fill_stages()
             with multiplies:
-                if tile.moves_registers:
-                    hopper.set_registers(b, _MULTIPLYING, more=True)
+                if registers is not None:
+                    hopper.set_registers(b, registers[1], more=True)
                 self._multiply(group)
         if tile.split > 1:
             self._add_up()
@@ -171,51 +184,46 @@ class _Gathered(WgmmaProduct):
 
     def _arrivals(self) -> int:
         """All threads that gather, and the one that has the copy engine bring filters."""
-        return WARPGROUP + 1
+        return WARPGROUP * self._gatherers() + 1
 
     def _fill_stages(self) -> None:
         b, tile = self.b, self.tile
         stage, phase = self._counter(0), self._counter(1)
-        ready, begun = self._counter(0), self._counter(0)
-        with self._placed() as (row, column):
+        with self._placed() as (_, row, column):
             outside = {var: b.trunc(self.variables[var], I32) for var in self.product.batch}
             count = b.trunc(self.rows, I32)
-            self.pieces.open(outside, row, count, b.mul(self.begin, I32(LINE_ELEMENTS)))
+            self.pieces.open(outside, row, count, b.mul(self.begin, I32(self.line)))
             with self.loop(self.begin, self.end_of_split, I32(1)) as step:
                 now = b.load(stage, I32)
                 full = b.add(self.full, b.mul(now, I32(8)))
                 hopper.barrier_wait(b, b.add(self.empty, b.mul(now, I32(8))), b.load(phase, I32))
                 to = b.add(self.base, b.mul(now, I32(tile.stage_bytes)))
-                with b.if_then(b.icmp_signed("==", self.own, I32(0))):
-                    hopper.barrier_expect(b, full, tile.columns * LINE)
-                    k = b.mul(step, I32(LINE_ELEMENTS))
-                    filters = b.add(to, I32(tile.rows * LINE))
-                    self._copy(self.right, self.maps[-1], filters, column, k, tile.columns, full)
+                self._bring_right(full, b.add(to, I32(tile.rows * LINE)), column, step)
                 self.pieces.copy(partial(self._swizzled, to))
-                commit_copies(b)
-                with b.if_then(b.icmp_signed(">=", b.load(begun, I32), I32(self.under_way))):
-                    wait_for_copies(b, self.under_way)
-                    self._hand_on(ready)
-                b.store(b.add(b.load(begun, I32), I32(1)), begun)
+                hopper.barrier_arrive_after_copies(b, full)
                 self._advance(stage, phase)
-        wait_for_copies(b, 0)
-        rest = b.load(begun, I32)
-        for number in range(self.under_way):
-            with b.if_then(b.icmp_signed(">", rest, I32(number))):
-                self._hand_on(ready)
+
+    def _gatherers(self) -> int:
+        """The warpgroups that gather."""
+        return _gatherers(self.tile)
+
+    def _bring_right(self, full: ir.Value, to: ir.Value, column: ir.Value, step: ir.Value) -> None:
+        """Have the copy engine bring a tile of the right operand."""
+        b = self.b
+        with b.if_then(b.icmp_signed("==", self.own, I32(0))):
+            hopper.barrier_expect(b, full, self.tile.columns * LINE)
+            k = b.mul(step, I32(LINE_ELEMENTS))
+            self._copy(self.right, self.maps[-1], to, column, k, self.tile.columns, full)
 
     def _swizzled(self, tile: ir.Value, row: ir.Value, place: ir.Value) -> ir.Value:
         """The address of a piece in a tile."""
         b = self.b
-        piece = b.xor(b.lshr(place, I32(3)), b.and_(row, I32(7)))
-        within = b.or_(b.shl(piece, I32(4)), b.shl(b.and_(place, I32(7)), I32(1)))
-        return b.add(tile, b.add(b.mul(row, I32(LINE)), within))
+        byte = b.xor(b.mul(place, I32(self.bytes)), b.shl(b.and_(row, I32(7)), I32(4)))
+        return b.add(tile, b.add(b.mul(row, I32(LINE)), byte))
 
-    def _hand_on(self, ready: ir.Value) -> None:
-        """Tell those who multiply that this thread's pieces of a stage are there."""
-        b = self.b
-        now = b.load(ready, I32)
-        hopper.fence_copies(b)
-        hopper.barrier_arrive(b, b.add(self.full, b.mul(now, I32(8))))
-        after = b.add(now, I32(1))
-        b.store(b.select(b.icmp_signed("==", after, I32(self.tile.stages)), I32(0), after), ready)
+    def _products(
+        self, sums: Sequence[Sequence[ir.Value]], group: ir.Value, stage: ir.Value, added: ir.Value
+    ) -> list[ir.Value]:
+        """As it is done elsewhere, once products see what other threads had copied."""
+        hopper.fence_copies(self.b)
+        return super()._products(sums, group, stage, added)

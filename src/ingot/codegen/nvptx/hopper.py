@@ -43,6 +43,11 @@ def barrier_arrive(b: Builder, address: ir.Value) -> None:
     ptx(b, "mbarrier.arrive.shared::cta.b64 _, [$0];", [address])
 
 
+def barrier_arrive_after_copies(b: Builder, address: ir.Value) -> None:
+    """Arrive once all pieces are there that this thread has asked for (`cp.async`), without waiting for them."""
+    ptx(b, "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [$0];", [address])
+
+
 def barrier_wait(b: Builder, address: ir.Value, parity: ir.Value) -> None:
     """Wait until the phase of a parity has ended; that before the first one has."""
     ptx(
@@ -92,7 +97,7 @@ def fence_products(b: Builder) -> None:
 
 
 def fence_copies(b: Builder) -> None:
-    """Before products read what this thread wrote to shared memory, or had copied there."""
+    """Before products read what threads wrote to shared memory, or copied there, and this one has seen arrive."""
     ptx(b, "fence.proxy.async.shared::cta;")
 
 
@@ -134,6 +139,25 @@ def multiply(
     )
 
 
+def multiply_wide(
+    b: Builder, sums: Sequence[ir.Value], left: Sequence[ir.Value], right: ir.Value, added: ir.Value
+) -> list[ir.Value]:
+    """As `multiply`, of 8 terms of TF32; the left operand is in registers, as `ldmatrix` gets it, the right along k."""
+    count = len(sums)
+    registers = ", ".join(f"${number}" for number in range(count))
+    at = 2 * count
+    own = ", ".join(f"${at + number}" for number in range(4))
+    return ptx(
+        b,
+        f"{{ .reg .pred added; setp.ne.b32 added, ${at + 5}, 0; "
+        f"wgmma.mma_async.sync.aligned.m64n{2 * count}k8.f32.tf32.tf32 "
+        f"{{{registers}}}, {{{own}}}, ${at + 4}, added, 1, 1; }}",
+        [*left, right, added],
+        [F32] * count,
+        sums,
+    )
+
+
 def set_registers(b: Builder, count: int, *, more: bool) -> None:
     """Take registers that other warpgroups gave back, or give some back; all warps of a warpgroup do."""
     ptx(b, f"setmaxnreg.{'inc' if more else 'dec'}.sync.aligned.u32 {count};")
@@ -159,6 +183,26 @@ class DynamicMemory(ir.Value):
 def store_pair(b: Builder, address: ir.Value, pair: Sequence[ir.Value]) -> None:
     """Store two float32 to shared memory."""
     ptx(b, "st.shared.v2.f32 [$0], {$1, $2};", [address, *pair])
+
+
+def store_single(b: Builder, address: ir.Value, value: ir.Value) -> None:
+    """Store a float32 to shared memory."""
+    ptx(b, "st.shared.f32 [$0], $1;", [address, value])
+
+
+def store_four(b: Builder, address: ir.Value, four: Sequence[ir.Value]) -> None:
+    """Store four words of 32 bits to shared memory."""
+    ptx(b, "st.shared.v4.b32 [$0], {$1, $2, $3, $4};", [address, *four])
+
+
+def load_words(b: Builder, address: ir.Value) -> list[ir.Value]:
+    """Four words of 32 bits of the shared memory of this block."""
+    return ptx(b, "ld.shared.v4.b32 {$0, $1, $2, $3}, [$4];", [address], [I32] * 4)
+
+
+def load_matrices(b: Builder, address: ir.Value) -> list[ir.Value]:
+    """Words of four matrices of 8 lines of 16 bytes, to whose lines the threads of a warp point."""
+    return ptx(b, "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {$0, $1, $2, $3}, [$4];", [address], [I32] * 4)
 
 
 def load_four(b: Builder, address: ir.Value, rank: int) -> list[ir.Value]:

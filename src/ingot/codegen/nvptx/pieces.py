@@ -56,7 +56,7 @@ def left_of(product: Contraction) -> Operand:
 
 
 def right_of(product: Contraction) -> Operand:
-    """The right operand; a constant one lies as [batch, k, n] in lines, and its summed axes are one."""
+    """The right operand; a constant one lies as [batch, k, n], rows apart by `line_of`, whose summed axes are one."""
     if not product.packed:
         return Operand(product.rhs, product.n, product.k)
     flat = Var("k", extent(product.k))
@@ -65,7 +65,7 @@ def right_of(product: Contraction) -> Operand:
     for var in reversed((*product.batch, flat)):
         terms.append((var, step))
         step = step * var.extent
-    load = Load(product.rhs.dtype, product.rhs.buffer, Index(tuple(reversed(terms))))
+    load = Load(product.rhs.dtype, product.rhs.buffer, Index(tuple(reversed(terms))))  # type: ignore[arg-type]
     return Operand(load, product.n, (flat,))
 
 

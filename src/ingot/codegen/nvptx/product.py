@@ -46,7 +46,7 @@ class ProductTile:
 
 
 LARGE, SMALL = "large", "small"
-TILES = {LARGE: ProductTile(8, 8, 0.8), SMALL: ProductTile(4, 16, 0.55)}
+TILES = {LARGE: ProductTile(8, 8, 0.56), SMALL: ProductTile(4, 16, 0.46)}
 """The tiles by the names of their functions; which one is better depends on the sizes of a run."""
 
 _RESIDENT = 2

@@ -72,18 +72,16 @@ class SingleTile:
 
 
 _TILES = (
-    SingleTile(128, 128, 16, (8, 4), 2, 0.7),
-    SingleTile(128, 64, 16, (8, 4), 4, 0.68),
-    SingleTile(64, 64, 8, (4, 8), 7, 0.62),
-    SingleTile(64, 64, 4, (4, 8), 5, 0.6),
+    SingleTile(128, 128, 16, (8, 4), 2, 0.62),
+    SingleTile(128, 64, 16, (8, 4), 4, 0.62),
+    SingleTile(64, 64, 8, (4, 8), 7, 0.64),
+    SingleTile(64, 64, 4, (4, 8), 5, 0.66),
 )
 
 _MODES = ((_FOUR, _FOUR), (1, _FOUR), (_FOUR, 1), (1, 1))
 """How many neighbours are copied at once: of the left operand, and of the right one, whose sums are stored alike."""
 
 _MOST_WIDE = 8
-
-_SNAKE, _FREE = False, False
 
 _SHORTEST_SPLIT = 6
 """Tiles of the summed axis that are worth a block."""
@@ -269,7 +267,7 @@ class _Singles(Block):
                 ]
                 for number, (row, cells) in enumerate(zip(rows, sums, strict=True)):
                     pairs = list(zip(cells, columns, strict=True))
-                    for cell, y in reversed(pairs) if _SNAKE and number % 2 else pairs:
+                    for cell, y in reversed(pairs) if number % 2 else pairs:  # the last `y` is still at hand
                         b.store(scalars.multiply_add(b, row[k], y, b.load(cell, F32)), cell)
 
     def _finish(self, sums: Sequence[Sequence[ir.Value]], place: ir.Value) -> None:
@@ -278,6 +276,9 @@ class _Singles(Block):
         if self.lanes[1] == 1:
             self._finish_singly(sums, place)
             return
+        for cell in (cell for cells in sums for cell in cells):
+            # sums that are stored as neighbours would be in registers of one bank with what they are added to
+            b.store(exchanged(b, b.load(cell, F32), I32(0)), cell)
         is_split = b.icmp_signed(">", SPLITS, I64(1))
         rows = b.trunc(self.rows, I32)
         row = b.add(b.trunc(self.top, I32), self.row)
@@ -306,10 +307,7 @@ class _Singles(Block):
     def _vector(self, cells: Sequence[ir.Value]) -> ir.Value:
         four: ir.Value = ir.Constant(vector(F32, _FOUR), ir.Undefined)
         for number, cell in enumerate(cells):
-            value = self.b.load(cell, F32)
-            if _FREE:
-                value = exchanged(self.b, value, I32(0))
-            four = self.b.insert_element(four, value, I32(number))
+            four = self.b.insert_element(four, self.b.load(cell, F32), I32(number))
         return four
 
     def _end_four(self, four: ir.Value, column: ir.Value) -> None:

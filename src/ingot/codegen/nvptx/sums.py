@@ -31,6 +31,9 @@ _THREADS = 256
 _MOST_BLOCKS = 64
 """Blocks of `finish` for each multiprocessor, at most."""
 
+_ADDING = 1e-6
+"""Seconds of `finish` for no sums at all."""
+
 _ADDED = 0.5
 """Of the memory's bandwidth, what adding partial sums reaches: they lie in the L2 cache, and are read once."""
 
@@ -51,7 +54,7 @@ def finish_steps(sized: Sized, splits: int) -> tuple[tuple[Step, ...], float]:
         return (), 0.0
     total = sized.batch * sized.rows * sized.columns
     blocks = min(-(-total // _THREADS), _MOST_BLOCKS * sized.gpu.multiprocessors)
-    seconds = sized.gpu.step + 4 * total * (splits + 1) / (_ADDED * sized.gpu.bandwidth)
+    seconds = sized.gpu.step + _ADDING + 4 * total * (splits + 1) / (_ADDED * sized.gpu.bandwidth)
     return (Step(FINISH, (blocks, 1, 1), (_THREADS, 1), (splits,)),), seconds
 
 

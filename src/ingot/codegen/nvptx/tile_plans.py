@@ -14,8 +14,8 @@ _MOST_PLACES = 65_535
 _SHORTEST_SPLIT = 8
 """Tiles of the summed axis that are worth a block."""
 
-_FILL = 1e-6
-"""Seconds of a block before its first product and after its last one."""
+_MEMORY, _TOGETHER = 0.85, 0.1
+"""Of the memory's bandwidth, what is reached; and of products and memory, how much of the shorter one is not hidden."""
 
 _ALONE = 0.7
 """Of the speed of a multiprocessor, what a block reaches that is alone there."""
@@ -26,7 +26,7 @@ class BlockTile:
     """What a block does: `rows` by `columns` sums, in steps of `depth` products.
 
     `resident` blocks are at once on a multiprocessor, which does `rate` operations a second then; `shared` is the
-    dynamic shared memory of each.
+    dynamic shared memory of each, `fill` the seconds before its first product and after its last one.
     """
 
     rows: int
@@ -36,6 +36,7 @@ class BlockTile:
     resident: int
     rate: float
     shared: int = 0
+    fill: float = 1e-6
 
 
 def tiled_plans(sized: Sized, name: str, tile: BlockTile) -> Iterator[Plan]:
@@ -45,6 +46,7 @@ def tiled_plans(sized: Sized, name: str, tile: BlockTile) -> Iterator[Plan]:
     steps = -(-sized.depth // tile.depth)
     filling = (gpu.multiprocessors * waves // (tiles * places) for waves in range(1, tile.resident + 1))
     most = min(steps // _SHORTEST_SPLIT, most_splits(sized), _MOST_PLACES)
+    memory = sized.bytes / (_MEMORY * gpu.bandwidth)
     for splits in sorted({1, *(min(count, most) for count in filling)} - {0, -1}):
         blocks = tiles * sized.batch * splits
         at_once = min(tile.resident, -(-blocks // gpu.multiprocessors))
@@ -52,6 +54,7 @@ def tiled_plans(sized: Sized, name: str, tile: BlockTile) -> Iterator[Plan]:
         work = 2 * tile.rows * tile.columns * tile.depth * -(-steps // splits)
         waves = -(-blocks // (gpu.multiprocessors * at_once))
         finish, more = finish_steps(sized, splits)
-        seconds = gpu.step + waves * (_FILL + work / rate) + more
+        busy = waves * (tile.fill + work / rate)
+        seconds = gpu.step + max(busy, memory) + _TOGETHER * min(busy, memory) + more
         step = Step(name, (tiles, splits, places), tile.block, (splits,), (), tile.shared)
         yield Plan(seconds, (step, *finish))

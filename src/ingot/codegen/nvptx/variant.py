@@ -57,6 +57,13 @@ class Sized:
         for name, axes in roles.items():
             object.__setattr__(self, name, self.size(extent(axes)))
 
+    @property
+    def bytes(self) -> int:
+        """The bytes of operands and results, about: each is read or written once."""
+        left, right = (operand.dtype.numpy.itemsize for operand in (self.product.lhs, self.product.rhs))
+        elements = left * self.rows * self.depth + right * self.depth * self.columns
+        return self.batch * (elements + left * self.rows * self.columns)
+
 
 @dataclass(frozen=True, slots=True)
 class Variant:

@@ -13,6 +13,7 @@ from ingot.codegen.nvptx import (
     piped_product,
     product,
     single_tiles,
+    thirds_product,
     wgmma,
 )
 from ingot.codegen.nvptx.few_rows import is_single
@@ -29,6 +30,7 @@ VARIANTS: tuple[Variant, ...] = (
     piped_product.VARIANT,
     wgmma.VARIANT,
     gathered_product.VARIANT,
+    thirds_product.VARIANT,
     few_rows.VARIANT,
     few_halves.VARIANT,
     few_codes.VARIANT,

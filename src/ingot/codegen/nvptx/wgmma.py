@@ -61,7 +61,7 @@ def plans(sized: Sized) -> Iterator[Plan]:
         blocks = tiles * tile.split if tile.split > 1 else min(tiles, sized.gpu.multiprocessors * tile.resident)
         scalars = row_tiles, column_tiles, tiles, -(-sized.depth // 64)
         step = Step(name, (blocks, 1, 1), (tile.threads, 1), scalars, (maps[0], maps[1]), tile.shared_bytes)
-        yield Plan(tile.seconds(sized.gpu, tiles, sized.depth), (step,))
+        yield Plan(tile.seconds(sized, tiles), (step,))
 
 
 VARIANT = Variant("wgmma", refuses, functions, plans)

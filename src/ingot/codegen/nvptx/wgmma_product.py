@@ -17,7 +17,7 @@ from ingot.codegen.llvm.emitter import Frame
 from ingot.codegen.llvm.share import smaller
 from ingot.codegen.llvm.types import F32, I32, I64, PTR, stack_slot
 from ingot.codegen.nvptx import hopper
-from ingot.codegen.nvptx.eights import LANES, Eights
+from ingot.codegen.nvptx.eights import LANES, Eight, Eights
 from ingot.codegen.nvptx.grid import WARP, barrier, register
 from ingot.codegen.nvptx.hopper import LINE, WARPGROUP, DynamicMemory
 from ingot.codegen.nvptx.tma_operand import LINE_ELEMENTS, Walk, walks_of
@@ -26,9 +26,6 @@ from ingot.loops.ir import Contraction
 
 _TERMS = 16
 """Terms of one instruction."""
-
-_FEW_REGISTERS, _MANY_REGISTERS = 40, 232
-"""Registers of the threads that load, and of those that multiply, where there are two warpgroups of these."""
 
 _UNDEFINED = ir.Constant(F32, ir.Undefined)
 
@@ -49,19 +46,22 @@ class WgmmaProduct(Eights):
         super().__init__(b, frame, product)
         self.left, self.right = walks
         self.tile = tile
+        self.at_once = tile.at_once
         self.row_tiles, self.column_tiles, self.tiles, self.steps = (
             b.trunc(ir.Value(I64, f"%{name}"), I32) for name in PARAMETERS
         )
-        self.maps = ir.Value(PTR, f"%{LEFT}"), ir.Value(PTR, f"%{RIGHT}")
+        self.maps: tuple[ir.Value, ...] = (ir.Value(PTR, f"%{LEFT}"), ir.Value(PTR, f"%{RIGHT}"))
         self.thread32 = b.trunc(register(b, "tid.x"), I32)
         self.base = DynamicMemory(b)
         self.staging = b.add(self.base, I32(tile.stages * tile.stage_bytes))
         self.full = b.add(self.staging, I32(tile.staging_bytes))
         self.empty = b.add(self.full, I32(8 * tile.stages))
+        self.turns = b.add(self.empty, I32(8 * tile.stages))
         self.rank: ir.Value = I32(0)
         block, blocks = (b.trunc(register(b, name), I32) for name in ("ctaid.x", "nctaid.x"))
         self.first, self.stride = b.udiv(block, I32(tile.split)), b.udiv(blocks, I32(tile.split))
-        self.begin, self.end_of_split = I32(0), self.steps
+        self.begin: ir.Value = I32(0)
+        self.end_of_split: ir.Value = self.steps
         if tile.split > 1:
             self.rank = hopper.cluster_rank(b)
             share = b.udiv(b.add(self.steps, I32(tile.split - 1)), I32(tile.split))
@@ -74,13 +74,13 @@ class WgmmaProduct(Eights):
         group = b.udiv(self.thread32, I32(WARPGROUP))
         with b.if_else(b.icmp_signed("==", group, I32(tile.warpgroups))) as (loads, multiplies):
             with loads:
-                if tile.moves_registers:
-                    hopper.set_registers(b, _FEW_REGISTERS, more=False)
+                if tile.registers is not None:
+                    hopper.set_registers(b, tile.registers[0], more=False)
                 with b.if_then(b.icmp_signed("==", self.thread32, I32(WARPGROUP * tile.warpgroups))):
                     self._fill_stages()
             with multiplies:
-                if tile.moves_registers:
-                    hopper.set_registers(b, _MANY_REGISTERS, more=True)
+                if tile.registers is not None:
+                    hopper.set_registers(b, tile.registers[1], more=True)
                 self._multiply(group)
         if tile.split > 1:
             self._add_up()
@@ -93,7 +93,9 @@ class WgmmaProduct(Eights):
                 hopper.prefetch_map(b, tensor_map)
             for stage in range(tile.stages):
                 hopper.barrier_init(b, b.add(self.full, I32(8 * stage)), self._arrivals())
-                hopper.barrier_init(b, b.add(self.empty, I32(8 * stage)), tile.warpgroups)
+                hopper.barrier_init(b, b.add(self.empty, I32(8 * stage)), self._returns())
+            for group in range(tile.warpgroups if tile.alternates else 0):
+                hopper.barrier_init(b, b.add(self.turns, I32(8 * group)), 1)
             hopper.barriers_are_there(b)
         if tile.split > 1:
             hopper.cluster_sync(b)
@@ -104,22 +106,32 @@ class WgmmaProduct(Eights):
         """The arrivals that make a stage full."""
         return 1
 
+    def _returns(self) -> int:
+        """The arrivals that make a stage empty."""
+        return 1 if self.tile.alternates else self.tile.warpgroups
+
     @contextmanager
-    def _placed(self) -> Iterator[tuple[ir.Value, ir.Value]]:
-        """A loop over the tiles of this block, each with its first row and column, and its place of the batch.
+    def _placed(self, turn: ir.Value | None = None) -> Iterator[tuple[ir.Value, ir.Value, ir.Value]]:
+        """A loop over the tiles of this block: the number of each in it, its first row and column; bound is its batch.
+
+        Of those that warpgroups take by turns, the ones whose `turn` it is.
 
         Rows of a band come one after another, so that what they read of the right operand stays in the L2 cache.
         """
         b = self.b
         a_place = b.mul(self.row_tiles, self.column_tiles)
-        with self.loop(self.first, self.tiles, self.stride) as number:
+        first, stride = self.first, self.stride
+        if turn is not None:
+            first, stride = b.add(first, b.mul(turn, stride)), b.mul(stride, I32(self.tile.warpgroups))
+        with self.loop(first, self.tiles, stride) as number:
             within = b.urem(number, a_place)
             self.unflatten(self.product.batch, b.zext(b.udiv(number, a_place), I64))
             band = b.mul(self.column_tiles, I32(BAND))
             top = b.mul(b.udiv(within, band), I32(BAND))
             inside, height = b.urem(within, band), smaller(b, b.sub(self.row_tiles, top), I32(BAND))
             row = b.mul(b.add(top, b.urem(inside, height)), I32(self.tile.rows))
-            yield row, b.mul(b.udiv(inside, height), I32(self.tile.columns))
+            own = b.udiv(b.sub(number, self.first), self.stride)
+            yield own, row, b.mul(b.udiv(inside, height), I32(self.tile.columns))
 
     def _advance(self, stage: ir.Value, phase: ir.Value) -> None:
         """Go to the next stage; behind the last one is the first, in the other phase."""
@@ -135,7 +147,7 @@ class WgmmaProduct(Eights):
     def _fill_stages(self) -> None:
         b, tile = self.b, self.tile
         stage, phase = self._counter(0), self._counter(1)
-        with self._placed() as (row, column), self.loop(self.begin, self.end_of_split, I32(1)) as step:
+        with self._placed() as (_, row, column), self.loop(self.begin, self.end_of_split, I32(1)) as step:
             now = b.load(stage, I32)
             full = b.add(self.full, b.mul(now, I32(8)))
             hopper.barrier_wait(b, b.add(self.empty, b.mul(now, I32(8))), b.load(phase, I32))
@@ -171,7 +183,12 @@ class WgmmaProduct(Eights):
         count = tile.columns // 2
         sums = [[stack_slot(b, F32) for _ in range(count)] for _ in range(tile.parts)]
         cells = [cell for part in sums for cell in part]
-        with self._placed() as (row, column):
+        with self._placed(group if tile.alternates else None) as (number, row, column):
+            if tile.alternates:  # stages of the tiles between two of this warpgroup are those of others
+                place = b.mul(number, self.steps)
+                b.store(b.urem(place, I32(tile.stages)), stage)
+                b.store(b.and_(b.udiv(place, I32(tile.stages)), I32(1)), phase)
+                self._wait_for_turn(group, number)
             for cell in cells:  # or LLVM copies what the last tile left
                 b.store(_UNDEFINED if tile.split == 1 else F32(0.0), cell)
             with self.loop(self.begin, self.end_of_split, I32(1)) as step:
@@ -184,16 +201,40 @@ class WgmmaProduct(Eights):
                     self._give_back(before)
                 b.store(now, before)
                 self._advance(stage, phase)
+            if tile.alternates:
+                self._end_turn(group)
             values = hopper.wait_for_products(b, 0, [b.load(cell, F32) for cell in cells])
             with b.if_then(b.icmp_signed("<", self.begin, self.end_of_split)):
                 self._give_back(before)
             parts = [values[number * count : (number + 1) * count] for number in range(tile.parts)]
-            top = b.mul(group, I32(PART * tile.parts))
+            top = I32(0) if tile.alternates else b.mul(group, I32(PART * tile.parts))
             if tile.split > 1:
                 self._stage_sums(parts, top)
             else:
-                for number, part in enumerate(parts):
-                    self._finish_part(part, b.add(row, b.add(top, I32(PART * number))), column)
+                for first, part in zip(range(0, tile.rows, PART), parts, strict=False):
+                    self._finish_part(part, b.add(row, b.add(top, I32(first))), column)
+
+    def _wait_for_turn(self, group: ir.Value, number: ir.Value) -> None:
+        """Wait until the other warpgroup has seen all stages of the tile before: a barrier tells only two phases apart.
+
+        The first warpgroup begins, as if the phase before the first one of its barrier had ended.
+        """
+        b = self.b
+        turn = b.and_(b.udiv(number, I32(self.tile.warpgroups)), I32(1))
+        parity = b.select(b.icmp_signed("==", group, I32(0)), b.xor(turn, I32(1)), turn)
+        hopper.barrier_wait(b, b.add(self.turns, b.mul(group, I32(8))), parity)
+
+    def _end_turn(self, group: ir.Value) -> None:
+        b = self.b
+        with self._one_of_warpgroup():
+            hopper.barrier_arrive(b, b.add(self.turns, b.mul(b.xor(group, I32(1)), I32(8))))
+
+    @contextmanager
+    def _one_of_warpgroup(self) -> Iterator[None]:
+        """What one thread of each warpgroup does."""
+        b = self.b
+        with b.if_then(b.icmp_signed("==", b.urem(self.thread32, I32(WARPGROUP)), I32(0))):
+            yield
 
     def _products(
         self, sums: Sequence[Sequence[ir.Value]], group: ir.Value, stage: ir.Value, added: ir.Value
@@ -201,12 +242,12 @@ class WgmmaProduct(Eights):
         """The sums after the products of a stage, which are under way: the stage must not be written yet."""
         b, tile = self.b, self.tile
         tiles = b.add(self.base, b.mul(stage, I32(tile.stage_bytes)))
-        own = b.add(tiles, b.mul(group, I32(tile.parts * PANEL)))
+        own = tiles if tile.alternates else b.add(tiles, b.mul(group, I32(tile.parts * PANEL)))
         panels = [None if walk.along_k else PANEL for walk in (self.left, self.right)]
         left = [hopper.descriptor(b, b.add(own, I32(PANEL * number)), panels[0]) for number in range(tile.parts)]
         right = hopper.descriptor(b, b.add(tiles, I32(tile.rows * LINE)), panels[1])
         steps = [2 if walk.along_k else 128 for walk in (self.left, self.right)]
-        values = [[b.load(cell, F32) for cell in part] for part in sums]
+        values: list[list[ir.Value]] = [[b.load(cell, F32) for cell in part] for part in sums]
         hopper.fence_products(b)
         for piece in range(LINE_ELEMENTS // _TERMS):
             for number, own_left in enumerate(left):
@@ -224,7 +265,7 @@ class WgmmaProduct(Eights):
 
     def _give_back(self, stage: ir.Value) -> None:
         b = self.b
-        with b.if_then(b.icmp_signed("==", b.urem(self.thread32, I32(WARPGROUP)), I32(0))):
+        with self._one_of_warpgroup():
             hopper.barrier_arrive(b, b.add(self.empty, b.mul(b.load(stage, I32), I32(8))))
 
     # --- results
@@ -268,7 +309,10 @@ class WgmmaProduct(Eights):
         b, tile = self.b, self.tile
         hopper.cluster_sync(b)
         rows, eights = tile.rows // tile.split, tile.columns // LANES
-        with self._placed() as (top, left), self.loop(self.thread32, I32(rows * eights), I32(tile.threads)) as number:
+        with (
+            self._placed() as (_, top, left),
+            self.loop(self.thread32, I32(rows * eights), I32(tile.threads)) as number,
+        ):
             row = b.add(b.udiv(number, I32(eights)), b.mul(self.rank, I32(rows)))
             column = b.mul(b.urem(number, I32(eights)), I32(LANES))
             totals: list[ir.Value] = []
@@ -276,5 +320,5 @@ class WgmmaProduct(Eights):
                 address = self._staged(row, column)
                 eight = [*hopper.load_four(b, address, rank), *hopper.load_four(b, b.add(address, I32(16)), rank)]
                 totals = [b.fadd(x, y) for x, y in zip(totals, eight, strict=True)] if totals else eight
-            self.end_of_eight(totals, b.add(top, row), b.add(left, column))
+            self.end_of_eights([Eight(totals, b.add(top, row), b.add(left, column))])
         hopper.cluster_sync(b)

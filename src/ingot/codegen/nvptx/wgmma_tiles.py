@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ingot.codegen.nvptx.gpu import Gpu
 from ingot.codegen.nvptx.hopper import LINE, WARPGROUP
 from ingot.codegen.nvptx.tma_operand import LINE_ELEMENTS
+from ingot.codegen.nvptx.variant import Sized
 from ingot.dataclass import dataclass
 
 PART = 64
@@ -26,53 +24,75 @@ LEFT, RIGHT = "left", "right"
 
 _WARP = 32
 _BARRIERS = 16
-
-_RATE = 0.72
-"""Of the speed of tensor cores, what a multiprocessor reaches."""
-
-_L2 = 70e9
-"""Bytes that a multiprocessor reads from the L2 cache in a second."""
+"""Bytes of the barriers of a stage, and of those by which warpgroups take turns."""
 
 _FILL = 1.6e-6
-"""Seconds until the first stage is there, and from the last product on."""
+"""Seconds until the first stage is there, and from the last store on."""
 
-_STORED = 1.3e-11
-"""Seconds for each sum that is stored; with several blocks on a multiprocessor, others multiply meanwhile."""
+_MEMORY = 0.85
+"""Of the memory's bandwidth, what is reached."""
 
-_ADDED = 3e-11
-"""Seconds for each sum that blocks of a cluster add up."""
+_TOGETHER = 0.1
+"""Of products and memory, how much of the shorter one is not hidden by the other."""
+
+_SECOND = 0.9e-6
+"""Seconds until the second warpgroup begins, where they take turns, and for what it stores in the end."""
+
+_MEASURED_CLOCK = 1.98e9
+"""Cycles a second of the H200 whose seconds are noted with the tiles."""
 
 
 @dataclass(frozen=True, slots=True)
 class WgmmaTile:
     """A block of so many warpgroups has the sums of `rows` and `columns`, and `stages` of tiles of the operands.
 
-    `resident` blocks are on a multiprocessor at once; `split` blocks of a cluster divide the summed axis.
+    `resident` blocks are on a multiprocessor at once; `split` blocks of a cluster divide the summed axis. Where
+    it `alternates`, warpgroups take whole tiles by turns: one multiplies while the other stores.
+    A stage takes `alone` microseconds, or `beside` others where there are several blocks, and the end of a tile `end`:
+    so many were measured, on an H200.
     """
 
     rows: int
     columns: int
     warpgroups: int
     stages: int
+    alone: float
+    end: float
     resident: int = 1
+    beside: float = 0.0
     split: int = 1
+    alternates: bool = False
 
     @property
     def name(self) -> str:
-        return f"wgmma{self.rows}x{self.columns}{f'by{self.split}' if self.split > 1 else ''}"
+        more = f"by{self.split}" if self.split > 1 else "turns" if self.alternates else ""
+        return f"wgmma{self.rows}x{self.columns}{more}"
 
     @property
     def parts(self) -> int:
         """The parts of 64 rows that each warpgroup has."""
-        return self.rows // (PART * self.warpgroups)
+        return self.rows // (PART if self.alternates else PART * self.warpgroups)
+
+    @property
+    def at_once(self) -> int:
+        """Eights of results that a thread has registers for beside its sums."""
+        if self.columns == 256 or self.warpgroups == 3:
+            return 1
+        return 4 if self.rows * self.columns <= 1 << 13 else 2
+
+    @property
+    def registers(self) -> tuple[int, int] | None:
+        """Registers of the threads that load, which give up theirs, and of those that multiply; None for as they are.
+
+        Not where all threads add up sums in the end.
+        """
+        if self.warpgroups == 1 or self.split > 1:
+            return None
+        return (40, 232) if self.warpgroups == 2 else (32, 160)
 
     @property
     def moves_registers(self) -> bool:
-        """Whether the threads that load leave registers to those that multiply: a warpgroup gives them up.
-
-        Not where all add up sums in the end.
-        """
-        return self.warpgroups > 1 and self.split == 1
+        return self.registers is not None
 
     @property
     def threads(self) -> int:
@@ -89,35 +109,37 @@ class WgmmaTile:
 
     @property
     def shared_bytes(self) -> int:
-        return self.stages * self.stage_bytes + self.staging_bytes + _BARRIERS * self.stages
+        return self.stages * self.stage_bytes + self.staging_bytes + _BARRIERS * (self.stages + 1)
 
-    def seconds(self, gpu: Gpu, tiles: int, depth: int) -> float:
+    def seconds(self, sized: Sized, tiles: int) -> float:
         """How long so many tiles take, about."""
-        blocks = tiles * self.split
-        slots = gpu.multiprocessors * self.resident
-        waves = -(-blocks // slots)
-        at_once = min(self.resident, -(-blocks // gpu.multiprocessors))
-        steps = -(-depth // LINE_ELEMENTS)
-        products = 2 * self.rows * self.columns * LINE_ELEMENTS / (gpu.halves * _RATE)
-        step = at_once * max(products, self.stage_bytes / _L2)
-        sums = self.rows * self.columns
-        end = sums * _STORED if self.split == 1 else sums * _ADDED
-        return gpu.step + _FILL + waves * (step * -(-steps // self.split) + end / self.resident)
+        gpu, blocks = sized.gpu, tiles * self.split
+        waves = -(-blocks // (gpu.multiprocessors * self.resident))
+        stage = self.alone if blocks <= gpu.multiprocessors or self.resident == 1 else self.beside
+        stages = -(-sized.depth // (LINE_ELEMENTS * self.split))
+        busy = waves * (stages * stage + self.end) * 1e-6 * _MEASURED_CLOCK / gpu.clock
+        memory = sized.bytes / (_MEMORY * gpu.bandwidth)
+        begin = _FILL + _SECOND if self.alternates else _FILL
+        return begin + max(busy, memory) + _TOGETHER * min(busy, memory)
 
 
-def tiles() -> Iterator[WgmmaTile]:
-    """All tiles that there are functions for."""
-    yield WgmmaTile(128, 256, 2, 4)
-    yield WgmmaTile(256, 128, 2, 4)
-    yield WgmmaTile(128, 192, 2, 5)
-    yield WgmmaTile(64, 256, 1, 5)
-    for split in (1, 2, 4):
-        yield WgmmaTile(128, 128, 2, 6 if split == 1 else 5, 1, split)
-    for split in (1, 2, 4, 8):
-        yield WgmmaTile(128, 64, 2, 6, 1, split)
-        yield WgmmaTile(64, 128, 1, 4 if split == 1 else 3, 2, split)
-        yield WgmmaTile(64, 64, 1, 6 if split == 1 else 5, 2, split)
+_ALL = (
+    WgmmaTile(128, 256, 2, 4, 0.617, 2.6),
+    WgmmaTile(128, 192, 2, 5, 0.489, 1.75),
+    WgmmaTile(192, 128, 3, 5, 0.473, 1.9),
+    WgmmaTile(192, 192, 3, 4, 0.693, 2.45),
+    WgmmaTile(128, 128, 2, 6, 0.322, 1.6),
+    WgmmaTile(128, 128, 2, 6, 0.325, 0.8, alternates=True),
+    WgmmaTile(128, 128, 2, 5, 0.345, 4.6, split=2),
+    WgmmaTile(128, 128, 2, 5, 0.383, 6.0, split=4),
+    WgmmaTile(64, 256, 1, 5, 0.331, 2.1),
+    WgmmaTile(128, 64, 2, 6, 0.23, 0.75),
+    WgmmaTile(64, 128, 1, 4, 0.196, 1.28, resident=2, beside=0.391),
+    WgmmaTile(64, 64, 1, 6, 0.142, 0.6, resident=2, beside=0.287),
+    WgmmaTile(64, 64, 1, 5, 0.163, 2.95, resident=2, beside=0.394, split=2),
+    WgmmaTile(64, 64, 1, 5, 0.09, 4.0, resident=2, beside=0.423, split=4),
+    WgmmaTile(64, 64, 1, 5, 0.08, 4.75, resident=2, beside=0.417, split=8),
+)
 
-
-TILES = {tile.name: tile for tile in tiles()}
+TILES = {tile.name: tile for tile in _ALL}
 """All tiles by the names of their functions."""

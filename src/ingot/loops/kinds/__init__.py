@@ -5,14 +5,37 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ingot.loops.ir import Attention, Contraction, Descent, KernelNest, Nest, Recurrence, Sort, Suppress, Winograd
-from ingot.loops.kinds import attention, contraction, descent, nest, recurrence, sort, statements, suppress, winograd
+from ingot.loops.ir import (
+    Attention,
+    Contraction,
+    Descent,
+    KernelNest,
+    Nest,
+    Recurrence,
+    RoundedRows,
+    Sort,
+    Suppress,
+    Winograd,
+)
+from ingot.loops.kinds import (
+    attention,
+    contraction,
+    descent,
+    nest,
+    recurrence,
+    rounded_rows,
+    sort,
+    statements,
+    suppress,
+    winograd,
+)
 from ingot.loops.kinds.kind import NestKind
 
 KINDS: Mapping[type, NestKind[Any]] = {
     Nest: nest.KIND,
     tuple: statements.KIND,
     Contraction: contraction.KIND,
+    RoundedRows: rounded_rows.KIND,
     Winograd: winograd.KIND,
     Attention: attention.KIND,
     Descent: descent.KIND,

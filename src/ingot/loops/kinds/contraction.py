@@ -62,6 +62,7 @@ def _parametrise(nest: Contraction, parameters: Parameters) -> Contraction:
         zeros=parameters.optional(nest.zeros),
         panels=parameters.optional(nest.panels),
         number=None if nest.number is None else parameters.scalar(nest.number),
+        rounded=None if nest.rounded is None else (parameters.load(nest.rounded[0]), parameters.load(nest.rounded[1])),
     )
 
 
@@ -72,7 +73,8 @@ def _cost(nest: Contraction, tally: Tally) -> None:
         return
     places = extent((*nest.batch, *nest.m, *nest.n))
     tally.compute(places * nest.groups * extent(nest.k) * 2)
-    tally.read(nest.lhs)
+    for load in (nest.lhs, *(nest.rounded or ())):
+        tally.read(load)
     if nest.packed:
         tally.read_whole(nest.rhs.buffer)
     else:
@@ -87,7 +89,8 @@ def _verify(nest: Contraction, scope: Scope) -> None:
         scope.stored[nest.panels] = None
         return
     with scope.inside("left side", (*nest.batch, *nest.m, *nest.k)):
-        scope.expression(nest.lhs)
+        for load in (nest.lhs, *(nest.rounded or ())):
+            scope.expression(load)
     if nest.zeros is not None:
         scope.loaded[nest.zeros] = None
     if nest.tile is not None:  # it is scheduled
@@ -96,12 +99,9 @@ def _verify(nest: Contraction, scope: Scope) -> None:
         if not nest.packed and not nest.in_place and len(nest.scratch) != 1:
             scope.refuse("a right side that is not packed has no buffer for its panels")
     if nest.codes is not None:
-        rows = (DType.FLOAT32, *NARROW_FLOATS)
-        if (
-            not nest.packed
-            or nest.lhs.dtype not in rows
-            or (nest.rhs.dtype, nest.dtype) != (DType.UINT8, DType.FLOAT32)
-        ):
+        rows = (DType.FLOAT32, *NARROW_FLOATS) if nest.rounded is None else (DType.INT8,)
+        kinds = nest.rhs.dtype, nest.dtype
+        if not nest.packed or nest.lhs.dtype not in rows or kinds != (DType.UINT8, DType.FLOAT32):
             scope.refuse(f"a product of {nest.lhs.dtype} and codes in {nest.rhs.dtype} summed as {nest.dtype}")
     elif nest.is_of_bytes:
         right = DType.INT32 if nest.packed and nest.rhs.buffer.dtype is DType.INT32 else DType.INT8

@@ -14,7 +14,7 @@ from ingot.ops.contrib.domain import BYTES, HALF, MICROSOFT, Scale, last, requir
 from ingot.ops.contrib.meaning import written
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
-from ingot.ops.linalg.byte_products import byte_product, centred, is_single, single, sum_type
+from ingot.ops.linalg.byte_products import byte_product, centred, is_single, known, single, sum_type
 from ingot.ops.linalg.limit import refuse_oversized
 from ingot.ops.linalg.matmul import product_in_primitives, product_shape
 from ingot.ops.quantization.dynamic import dynamic_quantize_linear
@@ -83,7 +83,7 @@ def lower_to_float(
 ) -> prim.Tensor:
     sums = _sums(a, b, a_zero_point, b_zero_point)
     factor = prim.cast(single(a_scale), DType.FLOAT64) * prim.cast(_by_column(b_scale, b), DType.FLOAT64)
-    y = prim.cast(sums, DType.FLOAT64) * factor
+    y = prim.cast(sums, DType.FLOAT64) * known(factor)
     if bias is not None:
         y = y + prim.cast(prim.assume_shape(bias, y.shape[-1:]), DType.FLOAT64)
     return prim.cast(y, DType.FLOAT32)
@@ -213,7 +213,7 @@ def lower_qgemm(
     if c is not None:
         sums = sums + prim.cast(c, DType.FLOAT64)
     scales = [prim.cast(each, DType.FLOAT64) for each in (single(a_scale), _by_column(b_scale, right))]
-    y = sums * (scales[0] * alpha * scales[1])
+    y = sums * known(scales[0] * alpha * scales[1])
     if y_zero_point is None:
         return prim.cast(y, DType.FLOAT32)
     if y_scale is None:

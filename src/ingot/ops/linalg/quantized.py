@@ -13,7 +13,7 @@ from ingot.errors import ShapeError
 from ingot.ir.types import TensorType
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
-from ingot.ops.linalg.byte_products import byte_product, centred, is_single, single, sum_type
+from ingot.ops.linalg.byte_products import byte_product, centred, is_single, known, single, sum_type
 from ingot.ops.linalg.limit import refuse_oversized
 from ingot.ops.linalg.matmul import product_in_primitives, product_shape
 from ingot.ops.quantization.granularity import check_pair
@@ -125,7 +125,7 @@ def lower_qlinear_mat_mul(
         rows = prim.squeeze(rows, [rows.rank - 1])
     if a.rank == 1 and columns.rank > 1:
         columns = prim.squeeze(columns, [columns.rank - 2])
-    factor = prim.cast(rows * columns / _one_or_all(y_scale, sums), DType.FLOAT64)
+    factor = known(prim.cast(rows * columns / _one_or_all(y_scale, sums), DType.FLOAT64))
     real = prim.cast(sums, DType.FLOAT64) * factor
     return codes_in_primitives(real, _one_or_all(y_zero_point, sums), y_zero_point.dtype)
 

@@ -128,10 +128,11 @@ def lower(
         return lower_scores.labelled(place, labels), prim.cast(results, DType.FLOAT32)
     if prob_a:
         raise prim.Refused("probabilities of classes")
-    if classes > 2 and kernel_type in ("LINEAR", "POLY"):
-        raise prim.Refused("kernels without bounds, of more than two classes")
     kernels = lower_similarity(x, vectors_of(support_vectors, sum(sizes)), kernel_type, kernel_params)
-    pairs = prim.contract(kernels, prim.constant(_weights_of_pairs(weights, sizes)), "nv,vp->np")
+    if classes > 2 and kernel_type in ("LINEAR", "POLY"):
+        pairs = _lower_pairs(kernels, weights, sizes)
+    else:
+        pairs = prim.contract(kernels, prim.constant(_weights_of_pairs(weights, sizes)), "nv,vp->np")
     pairs = pairs + prim.constant(offsets[: classes * (classes - 1) // 2])
     place = lower_scores.greatest(_lower_votes(pairs, classes))
     if classes == 2:
@@ -150,6 +151,26 @@ def _weights_of_pairs(weights: Array, sizes: list[int]) -> Array:
     for pair, (i, j) in enumerate(combinations(range(len(sizes)), 2)):
         table[spans[i], pair], table[spans[j], pair] = rows[j - 1, spans[i]], rows[i, spans[j]]
     return table
+
+
+def _lower_pairs(kernels: prim.Tensor, weights: Array, sizes: list[int]) -> prim.Tensor:
+    """The scores of pairs, without offsets, of kernels that may be infinite: each meets only weights of its class.
+
+    What the vectors of a class say against each other class is a contraction of its own.
+    """
+    classes, rows = len(sizes), weights.reshape(len(sizes) - 1, sum(sizes))
+    said, start = [], 0
+    for size in sizes:
+        own = prim.slice_(kernels, [0, start], [kernels.shape[0], size])
+        said.append(prim.contract(own, prim.constant(rows[:, start : start + size].T.copy()), "nv,vc->nc"))
+        start += size
+    every = prim.concat(said, 1)
+    places = [(i * (classes - 1) + j - 1, j * (classes - 1) + i) for i, j in combinations(range(classes), 2)]
+    shape = (kernels.shape[0], len(places))
+    one, other = (
+        prim.gather(every, [0, prim.constant(np.array(side, np.int64))], shape) for side in zip(*places, strict=True)
+    )
+    return one + other
 
 
 def _lower_votes(pairs: prim.Tensor, classes: int) -> prim.Tensor:

@@ -174,7 +174,7 @@ def lower_qlinear_conv(
     if b is not None:
         total = total + prim.cast(b, DType.FLOAT64)
     scales = [prim.cast(each, DType.FLOAT64) for each in (single(x_scale), _per_filter(w_scale, w), single(y_scale))]
-    real = total * (scales[0] * scales[1] / scales[2])
+    real = total * known(scales[0] * scales[1] / scales[2])
     return channels_first(codes_in_primitives(real, single(y_zero_point), y_zero_point.dtype))
 
 

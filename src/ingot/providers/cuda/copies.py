@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from ctypes import c_uint64, c_void_p
 from functools import partial
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
 from ingot.dtypes import Array
@@ -207,11 +207,20 @@ def copy(device: Device, copies: Sequence[tuple[int, int, int]]) -> None:
 
 
 def _copy_by_kernel(device: Device, copies: Sequence[tuple[int, int, int]]) -> None:
-    places = (c_uint64 * (3 * _TOGETHER))(*[number for own in copies for number in own])
-    blocks = max(1, -(-max(size for _, _, size in copies) // (_THREADS * _BYTES_A_THREAD)))
-    parameters = (c_void_p * 1)(ctypes.addressof(places))
-    function, grid = device.copy_function, (blocks, len(copies), 1)
-    device.driver.call("cuLaunchKernel", function, *grid, _THREADS, 1, 1, 0, device.stream, parameters, None)
+    places, parameters = device.copy_parameters
+    largest = 1
+    for number, (to, source, size) in enumerate(copies):
+        places[3 * number], places[3 * number + 1], places[3 * number + 2] = to, source, size
+        largest = max(largest, size)
+    grid = -(-largest // (_THREADS * _BYTES_A_THREAD)), len(copies), 1
+    function, stream = device.copy_function, device.stream
+    device.driver.call("cuLaunchKernel", function, *grid, _THREADS, 1, 1, 0, stream, parameters, None)
+
+
+def new_parameters() -> tuple[Any, Any]:
+    """Places of the parameter of the kernel that copies, which a launch reads at once, and where they are."""
+    places = (c_uint64 * (3 * _TOGETHER))()
+    return places, (c_void_p * 1)(ctypes.addressof(places))
 
 
 def _pieces(start: int, size: int) -> Iterator[tuple[int, int]]:

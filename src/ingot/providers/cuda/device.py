@@ -20,7 +20,7 @@ from ingot.codegen.nvptx.gpu import Gpu
 from ingot.codegen.nvptx.step import TensorMap
 from ingot.dtypes import Array, DType
 from ingot.errors import ProviderError
-from ingot.providers.cuda.copies import COPY, Staging, copy, upload, upload_where_it_is
+from ingot.providers.cuda.copies import COPY, Staging, copy, new_parameters, upload, upload_where_it_is
 from ingot.providers.cuda.driver import OUT_OF_MEMORY, Driver, DriverError
 from ingot.providers.cuda.foreign import adopted
 from ingot.providers.cuda.launcher import Launcher
@@ -109,21 +109,31 @@ class Device:
     @property
     def stream(self) -> int:
         """The stream of this thread, whose current context is that of the device."""
+        own = self._own
+        if own.running is not None:
+            return own.running
         self.enter()
         if self._stream is not None:
             return self._stream
-        if self._own.stream is None:
-            self._own.stream = _Stream(self.driver)
-        return self._own.stream.number
+        if own.stream is None:
+            own.stream = _Stream(self.driver)
+        return own.stream.number
+
+    def begin_run(self) -> None:
+        self._own.running = self.stream
+
+    def end_run(self) -> None:
+        self._own.running = None
 
     def enter(self) -> None:
         """Make the context current: another device of this thread, or another library, may have made its own that."""
-        with self._lock:
-            if self._context is None:
-                context = self.driver.integer("cuDevicePrimaryCtxRetain", self._handle, kind=c_void_p)
-                self.driver.call("cuCtxSetCurrent", context)
-                self._open_pool()
-                self._context = context
+        if self._context is None:
+            with self._lock:
+                if self._context is None:
+                    context = self.driver.integer("cuDevicePrimaryCtxRetain", self._handle, kind=c_void_p)
+                    self.driver.call("cuCtxSetCurrent", context)
+                    self._open_pool()
+                    self._context = context
         self.driver.call("cuCtxSetCurrent", self._context)
 
     def _open_pool(self) -> None:
@@ -131,14 +141,16 @@ class Device:
         self._pool_stream = _new_stream(self.driver)
         pool = self.driver.integer("cuDeviceGetDefaultMemPool", self._handle, kind=c_void_p)
         self.driver.call("cuMemPoolSetAttribute", pool, _RELEASE_THRESHOLD, ctypes.byref(c_uint64(1 << 62)))
+        first = self.driver.integer("cuMemAllocAsync", 1, self._pool_stream, kind=c_uint64)  # takes milliseconds
+        self.driver.release("cuMemFreeAsync", first, self._pool_stream)
 
     # --- memory
 
     def allocate(self, size: int, shared: bool = False) -> int:
-        self.enter()
         driver, size = self.driver, max(size, 1)
         if shared:
             address = c_void_p()
+            self.enter()
             driver.call("cuMemHostAlloc", ctypes.byref(address), size, _PORTABLE_AND_MAPPED)
             ctypes.memset(address, 0, size)
             self.shared.add(int(address.value or 0))
@@ -152,6 +164,7 @@ class Device:
                 self._used += size
                 self._kept_bytes -= size
                 return block
+            self.enter()
             if self._kept_bytes and self._is_too_much(size):
                 self.release_kept()
             if self._is_too_much(size):
@@ -221,7 +234,7 @@ class Device:
         copy(self, copies)
 
     def result_array(self, shape: tuple[int, ...], dtype: Any) -> Array:
-        self.enter()
+        self.stream  # noqa: B018 - the context is current
         return self._results.array(shape, dtype)
 
     @property
@@ -256,6 +269,13 @@ class Device:
             if name not in module.functions:
                 module.functions[name] = self.driver.function(module.number, name)
             return module.functions[name]
+
+    @property
+    def copy_parameters(self) -> tuple[Any, Any]:
+        """What this thread passes to the kernel that copies."""
+        if self._own.copies is None:
+            self._own.copies = new_parameters()
+        return self._own.copies
 
     @cached_property
     def copy_function(self) -> int:
@@ -451,6 +471,9 @@ class _ThreadState(threading.local):
 
     stream: _Stream | None = None
     failure: BaseException | None = None
+    copies: tuple[Any, Any] | None = None
+    running: int | None = None
+    """The stream, while a run goes on, in which nobody else makes another context current."""
     is_capturing = False
     launches = 0
     """How many were captured."""

@@ -80,6 +80,11 @@ class DriverError(ProviderError):
         super().__init__(message, hint=hint)
         self.code = code
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether the GPU refuses everything in this process from now on."""
+        return self.code in _LOST
+
 
 class Driver:
     """The driver, initialised; `library` has its functions as attributes."""

@@ -24,3 +24,14 @@ export function errorText(error) {
   if (error === 0) return "equal";
   return error >= 1e299 ? "not comparable" : error < 1e-2 ? error.toExponential(1) : error.toPrecision(2);
 }
+
+/**
+ * The greatest of some amounts, however many: a call takes some hundred thousand arguments at most.
+ * @param {Iterable<number>} amounts
+ * @param {number} least  where there are none, or none is greater
+ */
+export function greatest(amounts, least) {
+  let most = least;
+  for (const amount of amounts) most = Math.max(most, amount);
+  return most;
+}

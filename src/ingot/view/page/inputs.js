@@ -62,7 +62,7 @@ export function refreshForm() {
  */
 function settings(summary) {
   const sizes = summary.sizes.map((/** @type {string} */ name) => {
-    const input = make("input", { type: "text", size: 5, placeholder: "1", value: runs.settings.shapes[name] || "", oninput: () => (runs.settings.shapes[name] = input.value) });
+    const input = make("input", { type: "text", size: 5, title: "as the metadata of the model says, or 1, if it is empty", value: runs.settings.shapes[name] || "", oninput: () => (runs.settings.shapes[name] = input.value) });
     return make("label", {}, `${name} `, input);
   });
   const seed = make("input", { type: "number", class: "short", min: 0, value: runs.settings.seed, oninput: () => (runs.settings.seed = Math.max(0, Math.round(Number(seed.value)) || 0)) });

@@ -1,5 +1,6 @@
 // Colours of nodes and groups by a measure: time, bytes, arithmetic, or how far two runs lie apart.
 // @ts-check
+import { greatest } from "./amounts.js";
 import { byId, make } from "./elements.js";
 
 /**
@@ -46,12 +47,12 @@ export function applyMeasure(app) {
   if (!chosenMeasure) app.drawing.measured = null;
   else {
     const shade = app.drawing.theme.is_dark ? "dark" : "light", { kind, text } = chosenMeasure, scale = SCALES[kind][shade];
-    const most = Math.max(...chosenMeasure.leaves.values(), 1e-30);
+    const most = greatest(chosenMeasure.leaves.values(), 1e-30);
     const mark = (/** @type {number} */ amount, /** @type {number} */ top) => {
       const share = kind === "cost" ? Math.min(1, amount / top) : errorShare(amount);
       return { colour: blend(scale, kind === "cost" ? Math.sqrt(share) : share), label: amount ? text(amount) : "", share };
     };
-    const tallest = Math.max(...[...chosenMeasure.levels].filter(([level]) => level !== app.scene.model.root).map(([, amount]) => amount), most);
+    const tallest = greatest([...chosenMeasure.levels].filter(([level]) => level !== app.scene.model.root).map(([, amount]) => amount), most);
     app.drawing.measured = {
       leaves: new Map([...chosenMeasure.leaves].map(([leaf, amount]) => [leaf, mark(amount, most)])),
       levels: new Map([...chosenMeasure.levels].map(([level, amount]) => [level, mark(amount, tallest)])),

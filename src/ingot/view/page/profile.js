@@ -1,6 +1,6 @@
 // What the model costs: measured on the server, shown as colours, a ranked list, a timeline and a roofline.
 // @ts-check
-import { scaledText, secondsText } from "./amounts.js";
+import { greatest, scaledText, secondsText } from "./amounts.js";
 import { addTab, openDesk, openTab, refreshDesk } from "./desk.js";
 import { announce, byId, make } from "./elements.js";
 import { measure, setMeasure } from "./measures.js";
@@ -100,7 +100,7 @@ function colourBy(app, place) {
   if (!profile) return;
   const [name, index, text] = MEASURES[place], amounts = (/** @type {Record<string, Cost>} */ costs) => new Map(Object.entries(costs).map(([number, cost]) => [Number(number), cost[index]]));
   const leaves = amounts(profile.nodes), total = profile.levels[app.scene.model.root]?.[index] || 1;
-  setMeasure(app, { title: name, low: "0", high: text(Math.max(0, ...leaves.values())), kind: "cost", leaves, levels: amounts(profile.levels), text: (amount) => (amount / total < 0.001 ? "" : `${text(amount)} · ${percent(amount / total)}`) });
+  setMeasure(app, { title: name, low: "0", high: text(greatest(leaves.values(), 0)), kind: "cost", leaves, levels: amounts(profile.levels), text: (amount) => (amount / total < 0.001 ? "" : `${text(amount)} · ${percent(amount / total)}`) });
 }
 
 /** @param {number} share */

@@ -14,10 +14,18 @@ export function searching() {
 
   const choose = (/** @type {number} */ place) => {
     chosen = Math.max(0, Math.min(place, leaves.length - 1));
-    [...list.children].forEach((element, i) => element.classList.toggle("chosen", i === chosen));
+    [...list.children].forEach((element, i) => {
+      element.classList.toggle("chosen", i === chosen);
+      element.ariaSelected = String(i === chosen);
+    });
     list.children[chosen]?.scrollIntoView({ block: "nearest" });
+    input.setAttribute("aria-activedescendant", list.children[chosen]?.id || "");
   };
-  const close = () => (list.hidden = true);
+  const show = (/** @type {boolean} */ isShown) => {
+    list.hidden = !isShown;
+    input.ariaExpanded = String(isShown);
+  };
+  const close = () => show(false);
   const go = (/** @type {number} */ place) => {
     if (leaves[place] !== undefined) activeApp().reveal(leaves[place]);
     close();
@@ -33,18 +41,19 @@ export function searching() {
       if (words.every((/** @type {string} */ word) => text.includes(word))) leaves.push(leaf);
     }
     list.replaceChildren(
-      ...leaves.map((leaf, i) => make("li", { onmousedown: () => go(i) }, make("b", {}, index.operators[leaf]), index.names[leaf], make("span", {}, `  ${index.outputs[leaf]}`))),
+      ...leaves.map((leaf, i) => make("li", { id: `hit-${i}`, role: "option", onmousedown: () => go(i) }, make("b", {}, index.operators[leaf]), index.names[leaf], make("span", {}, `  ${index.outputs[leaf]}`))),
     );
     if (!leaves.length) list.replaceChildren(make("li", {}, "nothing has this name, operator, type or size"));
-    list.hidden = false;
+    show(true);
     choose(0);
   };
-  input.addEventListener("input", search);
+  let searched = Promise.resolve();
+  input.addEventListener("input", () => (searched = search()));
   input.addEventListener("blur", () => setTimeout(close, 150));
   input.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
     if (event.key === "ArrowDown") choose(chosen + 1);
     else if (event.key === "ArrowUp") choose(chosen - 1);
-    else if (event.key === "Enter") go(chosen);
+    else if (event.key === "Enter") searched.then(() => go(chosen)); // the list may be on its way
     else if (event.key === "Escape") {
       close();
       activeApp().canvas.focus();

@@ -1,0 +1,161 @@
+"""Contractions in LLVM: where rows of the left operand are, and the epilogue of tiles that are summed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+
+from ingot.codegen.llvm import ir
+from ingot.codegen.llvm.builder import Builder
+from ingot.codegen.llvm.emitter import Frame
+from ingot.codegen.llvm.lanes import Lane
+from ingot.codegen.llvm.loops import Loops
+from ingot.codegen.llvm.share import larger, part_of, up
+from ingot.codegen.llvm.types import I64, element, stack_slot, vector, width
+from ingot.loops.ir import (
+    Contraction,
+    Index,
+    Inside,
+    Load,
+    Var,
+    extent,
+)
+
+
+class ProductRows:
+    """What all ways to sum a contraction have in common."""
+
+    def __init__(self, b: Builder, frame: Frame, product: Contraction) -> None:
+        self.b = b
+        self.frame = frame
+        self.product = product
+        self.loops = Loops(b, frame)
+        self.m = extent(product.m)
+        self.n = extent(product.n)
+        assert product.tile is not None
+        self.tile = product.tile
+        self.depth = product.depth
+        self.columns = self.tile.columns // product.groups
+        self.kind = element(product.dtype)
+        self.lanes = vector(self.kind, self.tile.lanes)
+        bytes_ = width(product.dtype) * self.tile.lanes
+        self.panel_kind = element(product.panel_dtype)
+        self.masks: Sequence[Sequence[ir.Value]] = ()
+        self.sums = stack_slot(b, ir.ArrayType(self.lanes, self.tile.rows * self.tile.vectors), bytes_)
+
+    def _part(self, stacks: ir.Value, tiles: ir.Value) -> tuple[ir.Value, ir.Value]:
+        """The tiles of a piece, counted through all panels; if it packs or unpacks, whole panels as far as possible.
+
+        If it gathers, the panels of a piece, counted through all blocks of rows: whole blocks as far as possible.
+        """
+        b, piece, pieces = self.b, self.frame.piece, self.frame.pieces
+        if self.product.packed and not self.product.unpacks and not self.product.gathers:
+            return part_of(b, b.mul(stacks, tiles), piece, pieces)
+        times = up(b, pieces, larger(b, stacks, I64(1)))
+        first, last = part_of(b, b.mul(stacks, times), piece, pieces)
+        low, high = (
+            b.add(b.mul(b.sdiv(at, times), tiles), b.sdiv(b.mul(b.srem(at, times), tiles), times))
+            for at in (first, last)
+        )
+        return low, high
+
+    def _starts(self) -> tuple[ir.Value, list[tuple[ir.Value, Inside]]]:
+        """Where the current row of the left operand begins, and the indices there that say whether it is padding."""
+        lhs, k = self.product.lhs, self.product.k
+        start = self._base(lhs.index, k)
+        return start, [(self._base(condition.index, k), condition) for condition in lhs.where]
+
+    def _row(self, start: ir.Value, where: Sequence[tuple[ir.Value, Inside]], outer: Sequence[Var]) -> ir.Value:
+        """The address of one row, for the current outer part of `k`; that of zeros, if it is in the padding."""
+        b, lhs = self.b, self.product.lhs
+        place = b.add(start, self._moved(lhs.index, outer))
+        pointer = b.gep(self.frame.buffers[lhs.buffer], [place], source_etype=element(lhs.dtype))
+        for base, condition in where:
+            assert self.product.zeros is not None
+            index = b.add(base, self._moved(condition.index, outer))
+            inside = b.icmp_unsigned("<", index, self.frame.size(condition.size))
+            pointer = b.select(inside, pointer, self.frame.buffers[self.product.zeros])
+        return pointer
+
+    def _place(self, load: Load) -> ir.Value:
+        """The address of what a load reads for the current row."""
+        place = self._base(load.index, ())
+        return self.b.gep(self.frame.buffers[load.buffer], [place], source_etype=element(load.dtype))
+
+    def _base(self, index: Index, without: Sequence[Var]) -> ir.Value:
+        b = self.b
+        total = self.frame.size(index.offset)
+        for term, factor in index.terms:
+            if isinstance(term, Var) and term not in without:
+                total = b.add(total, b.mul(self.loops.variables[term], self.frame.size(factor)))
+        return total
+
+    def _moved(self, index: Index, variables: Sequence[Var]) -> ir.Value:
+        b = self.b
+        total: ir.Value = I64(0)
+        for var in variables:
+            if index.factor(var) != 0:
+                total = b.add(total, b.mul(self.loops.variables[var], self.frame.size(index.factor(var))))
+        return total
+
+    def _sum_place(self, line: ir.Value, index: int) -> ir.Value:
+        place = self.b.add(self.b.mul(line, I64(self.tile.vectors)), I64(index))
+        return self.b.gep(self.sums, [place], source_etype=self.lanes)
+
+    def _finish(self, row: ir.Value, rows: ir.Value, column: ir.Value, columns: ir.Value) -> None:
+        b, tile, loops = self.b, self.tile, self.loops
+        whole = b.icmp_signed("==", columns, I64(self.columns))
+        vectors = tile.vectors // self.product.groups
+        with self._each_row(row, rows) as line, b.if_else(whole) as (full, part):
+            with full:
+                for index in range(vectors):
+                    self._finish_vector(line, index, column, None)
+            with part:
+                for index in range(vectors):
+                    past = b.sub(columns, I64(index * tile.lanes))
+                    with b.if_then(b.icmp_signed(">", past, I64(0))):
+                        numbers = ir.Constant(vector(I64, tile.lanes), list(range(tile.lanes)))
+                        mask = b.icmp_signed("<", numbers, loops.splat(past, tile.lanes))
+                        self._finish_vector(line, index, column, mask)
+
+    @contextmanager
+    def _each_row(self, row: ir.Value, rows: ir.Value) -> Iterator[ir.Value]:
+        """A loop over the lines of a tile, with the variables of its rows bound; its body is emitted meanwhile."""
+        b, variables, chain = self.b, self.loops.variables, self.product.m
+        if len(chain) < 2:
+            with self.loops.loop(I64(0), rows, 1) as line:
+                self._bind(chain, b.add(row, line))
+                yield line
+            return
+        self._bind(chain, row)
+        cells = {var: stack_slot(b, I64) for var in chain}
+        for var, cell in cells.items():
+            b.store(variables[var], cell)
+        with self.loops.loop(I64(0), rows, 1) as line:
+            current = {var: b.load(cell, typ=I64) for var, cell in cells.items()}
+            variables.update(current)
+            yield line
+            variables.update(current)
+            self.loops.advance(chain, I64(1))
+            for var, cell in cells.items():
+                b.store(variables[var], cell)
+
+    def _finish_vector(self, line: ir.Value, index: int, column: ir.Value, mask: ir.Value | None) -> None:
+        b, loops, tile = self.b, self.loops, self.tile
+        (var,) = self.product.n
+        vectors = tile.vectors // self.product.groups
+        for group, name in enumerate(self.product.sums):
+            loops.locals[name] = b.load(self._sum_place(line, group * vectors + index), typ=self.lanes)
+        loops.in_lanes(self.product.body, Lane(var, tile.lanes, mask), b.add(column, I64(index * tile.lanes)))
+
+    def _bind(self, variables: Sequence[Var], flat: ir.Value) -> None:
+        self.loops.unflatten(variables, flat)
+
+
+@contextmanager
+def nested(loops: Loops, frame: Frame, variables: Sequence[Var]) -> Iterator[None]:
+    """Nested loops over variables; what is emitted while they are open is the body of the innermost."""
+    with ExitStack() as stack:
+        for var in variables:
+            loops.variables[var] = stack.enter_context(loops.loop(I64(0), frame.size(var.extent), 1))
+        yield
