@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import ml_dtypes
@@ -43,8 +44,8 @@ def preferred(monkeypatch: Any, variant: Variant, least: int = 0) -> None:
     def first(sized: Sized) -> list[Plan]:
         return [Plan(0.0, plan.steps) for plan in variant.plans(sized) if len(plan.steps) >= least]
 
-    others = tuple(other for other in variants.VARIANTS if other is not variant)
-    own = Variant(variant.name, variant.refuses, variant.functions, first)
+    others = tuple(replace(other, is_streaming=False) for other in variants.VARIANTS if other is not variant)
+    own = replace(variant, plans=first)
     monkeypatch.setattr(variants, "VARIANTS", (own, *others))
 
 
