@@ -99,12 +99,12 @@ def _kind(array: Any) -> str:
 
 def feeds_of(session: Session) -> dict[str, Any]:
     random = np.random.default_rng(1)
-    return {
-        name: np.full((1, 1), PAST, np.int64)
-        if name == "position"
-        else random.standard_normal(tuple(kind.shape), np.float32).astype(np.float16)  # type: ignore[union-attr]
-        for name, kind in session.inputs.items()
-    }
+    feeds: dict[str, Any] = {"position": np.full((1, 1), PAST, np.int64)}
+    for name, declared in session.inputs.items():
+        kind: Any = declared
+        if name not in feeds:
+            feeds[name] = random.standard_normal(kind.shape, np.float32).astype(np.float16)
+    return feeds
 
 
 def main() -> int:
@@ -122,7 +122,7 @@ def main() -> int:
         compiled = session.compiled
         assert compiled is not None
         label = "4 bits" if is_coded else "float16"
-        steps = len(compiled.scheduled.steps) if compiled.scheduled else 0
+        steps = len(compiled.scheduled.steps)
         print(
             f"| {label} | {options.layers} | {us / options.layers:.1f} | {moved / us / 1e6:.2f} | {steps} "
             f"| {len(compiled.program.calls)} |",
