@@ -259,7 +259,7 @@ def test_memory_is_given_back_and_stays_below_its_limit() -> None:
     del session
     gc.collect()
     assert provider.memory.used == 0
-    provider.memory.release_kept()
+    provider.memory.release_free()
     assert not provider.library.allocated
 
 
@@ -746,7 +746,7 @@ def test_what_is_exported_lives_as_long_as_what_took_it() -> None:
     np.testing.assert_array_equal(taken.numpy(), normal(3, 4))
     del taken, capsule
     gc.collect()
-    provider.memory.release_kept()
+    provider.memory.release_free()
     assert address not in provider.library.allocated
     assert "cuCtxSynchronize" in provider.library.calls
 
