@@ -46,7 +46,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("sections", nargs="*", default=list(SECTIONS), choices=[*SECTIONS, []])
+    parser.add_argument("sections", nargs="*", metavar="SECTION", help=f"{', '.join(SECTIONS)}; all by default")
     parser.add_argument("--processes", type=int, default=max(1, (os.cpu_count() or 1) - 2))
     parser.add_argument("--seconds", type=float, default=48, help="of each section that many processes share")
     parser.add_argument("--model-seconds", type=float, default=95, help="after which no other network is measured")
@@ -54,6 +54,10 @@ def main() -> int:
     parser.add_argument("--share", help=argparse.SUPPRESS)
     parser.add_argument("--text", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    options.sections = options.sections or list(SECTIONS)
+    unknown = [name for name in options.sections if name not in SECTIONS]
+    if unknown:
+        parser.error(f"there is no section '{unknown[0]}'; there are {', '.join(SECTIONS)}")
     warnings.simplefilter("ignore")
     if options.share:
         number, _, processes = options.share.partition("/")

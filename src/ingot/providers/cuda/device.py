@@ -332,10 +332,11 @@ class Device:
         numbers: Sequence[int],
         maps: Sequence[Any] = (),
         shared: int = 0,
+        together: bool = False,
     ) -> None:
         """Launch a kernel on the stream of this thread. Its arguments are 64-bit numbers, and tensor maps after them.
 
-        `shared` are the bytes of its dynamic shared memory.
+        `shared` are the bytes of its dynamic shared memory, and `together` is whether blocks wait for each other.
         """
         if self._own.is_capturing:
             self._own.launches += 1
@@ -348,7 +349,11 @@ class Device:
         start = ctypes.addressof(arguments)
         places = [*range(start, start + 8 * len(numbers), 8), *map(ctypes.addressof, maps)]
         addresses = (c_void_p * len(places))(*places)
-        self.driver.call("cuLaunchKernel", function, *grid, *block, 1, shared, self.stream, addresses, None)
+        place = (function, *grid, *block, 1, shared, self.stream, addresses)
+        if together:
+            self.driver.call("cuLaunchCooperativeKernel", *place)
+        else:
+            self.driver.call("cuLaunchKernel", *place, None)
 
     def tensor_map(self, of: TensorMap, address: int) -> Any:
         """A tensor map for a buffer at an address: 128 bytes, which a launch copies."""
