@@ -203,7 +203,7 @@ def attention_functions(kind: str, depth: int, generation: tuple[int, int]) -> d
 def test_attention_reads_keys_while_it_multiplies_and_sums_as_float32(kind: str, depth: int) -> None:
     functions = attention_functions(kind, depth, (9, 0))
     for name, text in functions.items():
-        if name == "finish":
+        if name == "finish" or (kind != "float" and name.startswith("floats")):
             continue
         assert "cp.async.cg.shared.global" in text, name
         assert "ex2.approx.f32" in text
