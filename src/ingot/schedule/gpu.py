@@ -67,6 +67,10 @@ parts there are at most."""
 
 _LINE_BYTES = 16
 
+_SHORTEST_SHARED = 1 << 12
+_MOST_SHARED = 1 << 9
+"""What a part of a few long rows has at least, which a group reduces, and how many there are at most."""
+
 _HALVES = (DType.FLOAT16, DType.BFLOAT16)
 """Types that are summed as float32."""
 
@@ -153,7 +157,7 @@ def _split(nest: Nest, name: str, limits: FusionLimits) -> SplitReduction | None
     if is_across(nest):
         limits = replace(limits, few_rows=_FEW_THREADS, long_row=_SHORTEST_PART * 4)
         return split_reduction(nest, name, limits, _SHORTEST_PART, _MOST_PARTS)
-    return split_reduction(nest, name, limits)
+    return split_reduction(nest, name, limits, _SHORTEST_SHARED, _MOST_SHARED)
 
 
 def _schedule(nest: KernelNest, name: str) -> KernelNest:

@@ -161,6 +161,26 @@ def test_support_vector_machines(kernel: str, kind: int) -> None:
     assert calls("SVMClassifier", [kind], [x], 2, **words) == ["elements of string"]
 
 
+@pytest.mark.parametrize("classes", [2, 3, 5, 7])
+def test_probabilities_of_classes_are_iterated_for_each_row(classes: int) -> None:
+    pairs = classes * (classes - 1) // 2
+    attributes: dict[str, Any] = {
+        "kernel_type": "RBF",
+        "kernel_params": [0.3, 0.0, 3.0],
+        "support_vectors": RANDOM.normal(size=3 * classes).tolist(),
+        "coefficients": RANDOM.normal(size=(classes - 1) * classes).tolist(),
+        "vectors_per_class": [1] * classes,
+        "classlabels_ints": list(range(3, 3 + classes)),
+        "rho": RANDOM.normal(size=pairs).tolist(),
+        "prob_a": (-1 - RANDOM.random(pairs) * 5).tolist(),
+        "prob_b": RANDOM.normal(size=pairs).tolist(),
+    }
+    x = RANDOM.normal(size=(40, 3)).astype(np.float32)
+    x[3], x[4] = np.nan, np.inf
+    left = calls("SVMClassifier", [1], [x], 2, **attributes)
+    assert left == (["probabilities of more than 6 classes"] if classes > 6 else [])
+
+
 def test_linear_machines_without_support_vectors() -> None:
     weights = RANDOM.normal(size=6).tolist()
     x = table(1, 9, 3)

@@ -17,6 +17,7 @@ from ingot.codegen.nvptx import attention, recurrence_plans
 from ingot.codegen.nvptx.grid import KernelFunction, module_text
 from ingot.codegen.nvptx.memory import lanes_along
 from ingot.codegen.nvptx.nest import emit_nest
+from ingot.codegen.nvptx.scan import GROUP, scan_in
 from ingot.codegen.nvptx.variant import Function
 from ingot.codegen.nvptx.variants import functions_of
 from ingot.dataclass import dataclass
@@ -66,6 +67,8 @@ def launch_of(kernel: Kernel) -> Launch:
         return Launch(Shape.THREADS, (extent(chain) * -(-body[0].var.extent // lanes),))
     if has_vectors(body):
         return Launch(Shape.GROUPS, (extent(chain), _longest(body)))
+    if chain and scan_in(body) is not None:
+        return Launch(Shape.GROUPS, (extent(chain), GROUP))
     if chain:
         return Launch(Shape.THREADS, (extent(chain),))
     inner = innermost_parallel(body)

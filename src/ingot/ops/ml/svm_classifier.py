@@ -17,10 +17,14 @@ from ingot.ops.facts import Fact, Inferred
 from ingot.ops.ml import lower_scores
 from ingot.ops.ml.element_types import NUMBERS, Float32, Label
 from ingot.ops.ml.labels import either, label_array, label_type
-from ingot.ops.ml.post_transform import checked, logistic, transformed, two_classes
-from ingot.ops.ml.rows import affordable, as_rows, row_count
+from ingot.ops.ml.post_transform import checked, transformed, two_classes
+from ingot.ops.ml.rows import as_rows, row_count
 from ingot.ops.ml.svm_kernel import check_kernel, lower_similarity, similarity, vectors_of
+from ingot.ops.ml.svm_probabilities import lower_probabilities, probabilities
 from ingot.ops.typesets import types
+
+_MOST_PROBABLE = 6
+"""Classes whose probabilities are compiled: their iteration is written out, with the square of as many terms."""
 
 T1: TypeAlias = Annotated[Array, types("T1", NUMBERS)]
 
@@ -64,7 +68,7 @@ def svm_classifier(
     pairs, votes = _pairs(kernels, weights, offsets, sizes)
     chosen = votes.argmax(axis=1)
     if prob_a:
-        results = transformed(_probabilities(pairs, classes, prob_a, prob_b or ()), post_transform)
+        results = transformed(probabilities(pairs, classes, prob_a, prob_b or ()), post_transform)
     elif classes == 2:
         results = two_classes(pairs[:, 0], post_transform, complement=False)
     else:
@@ -116,7 +120,7 @@ def lower(
     support_vectors: Sequence[float] | None,
     vectors_per_class: Sequence[int] | None,
 ) -> tuple[prim.Tensor, prim.Tensor]:
-    """Probabilities, which are found by iteration, are left to the reference."""
+    """Probabilities of many classes, whose iteration is written out, are left to the reference."""
     labels = either("labels", classlabels_ints, classlabels_strings)
     classes = len(labels)
     sizes = _sizes(classes, coefficients, rho, prob_a, prob_b, support_vectors, vectors_per_class)
@@ -126,8 +130,8 @@ def lower(
         results = lower_scores.transformed(scores, post_transform)
         place = lower_scores.greatest(scores)
         return lower_scores.labelled(place, labels), prim.cast(results, DType.FLOAT32)
-    if prob_a:
-        raise prim.Refused("probabilities of classes")
+    if prob_a and classes > _MOST_PROBABLE:
+        raise prim.Refused(f"probabilities of more than {_MOST_PROBABLE} classes")
     kernels = lower_similarity(x, vectors_of(support_vectors, sum(sizes)), kernel_type, kernel_params)
     if classes > 2 and kernel_type in ("LINEAR", "POLY"):
         pairs = _lower_pairs(kernels, weights, sizes)
@@ -135,7 +139,10 @@ def lower(
         pairs = prim.contract(kernels, prim.constant(_weights_of_pairs(weights, sizes)), "nv,vp->np")
     pairs = pairs + prim.constant(offsets[: classes * (classes - 1) // 2])
     place = lower_scores.greatest(_lower_votes(pairs, classes))
-    if classes == 2:
+    if prob_a:
+        probabilities = lower_probabilities(pairs, classes, prob_a, prob_b or ())
+        results = lower_scores.transformed(probabilities, post_transform)
+    elif classes == 2:
         results = lower_scores.two_classes(pairs, post_transform, complement=False)
     else:
         results = lower_scores.transformed(pairs, post_transform)
@@ -226,41 +233,3 @@ def _pairs(kernels: Array, weights: Array, rho: Array, sizes: list[int]) -> tupl
         votes[:, i] += scores[:, pair] > 0
         votes[:, j] += ~(scores[:, pair] > 0)
     return scores, votes
-
-
-def _probabilities(pairs: Array, classes: int, prob_a: Sequence[float], prob_b: Sequence[float]) -> Array:
-    """Probabilities of classes from those of pairs, by the second method of Wu, Lin and Weng (2004), as in libsvm."""
-    affordable(len(pairs) * classes * classes, 8)
-    count = pairs.shape[1]
-    a, b = np.array(prob_a[:count], np.float64), np.array(prob_b[:count], np.float64)
-    wins = np.clip(1 - logistic(pairs * a + b), 1e-7, 1 - 1e-7)
-    r = np.zeros((len(pairs), classes, classes))
-    for pair, (i, j) in enumerate(combinations(range(classes), 2)):
-        r[:, i, j] = wins[:, pair]
-        r[:, j, i] = 1 - wins[:, pair]
-    q = -np.swapaxes(r, 1, 2) * r
-    diagonal = np.arange(classes)
-    q[:, diagonal, diagonal] = np.square(r).sum(axis=1)
-    p = np.full((len(pairs), classes), 1 / classes)
-    active = np.arange(len(pairs))
-    for _ in range(max(100, classes)):
-        qp = np.einsum("nij,nj->ni", q[active], p[active])
-        pqp = (p[active] * qp).sum(axis=1)
-        open_ = np.abs(qp - pqp[:, None]).max(axis=1, initial=0) >= 0.005 / classes
-        active, qp, pqp = active[open_], qp[open_], pqp[open_]
-        if not active.size:
-            break
-        p[active] = _step(q[active], p[active], qp, pqp)
-    return p
-
-
-def _step(q: Array, p: Array, qp: Array, pqp: Array) -> Array:
-    for t in range(q.shape[1]):
-        diagonal = q[:, t, t]
-        change = (pqp - qp[:, t]) / diagonal
-        p[:, t] += change
-        scale = 1 + change
-        pqp = (pqp + change * (change * diagonal + 2 * qp[:, t])) / scale**2
-        qp = (qp + change[:, None] * q[:, t]) / scale[:, None]
-        p = p / scale[:, None]
-    return p
