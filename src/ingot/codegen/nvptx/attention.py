@@ -64,10 +64,10 @@ _PACES = {
     "halves16": Pace(4.5e-6, 1.75e-6, 2.6e-6, 8),
     "halves64": Pace(4.0e-6, 1.4e-6, 1.8e-6, 2),
     "halves128": Pace(7.0e-6, 2.1e-6, 2.9e-6, 2),
-    "hopper64x64": Pace(4.0e-6, 0.8e-6, 1.2e-6, 3),
-    "hopper64": Pace(3.9e-6, 1.3e-6, 1.5e-6, 2),
+    "hopper64x64": Pace(4.0e-6, 0.8e-6, 1.03e-6, 3),
+    "hopper64": Pace(3.9e-6, 1.3e-6, 1.55e-6, 2),
     "hopper128": Pace(4.2e-6, 1.5e-6, 1.5e-6, 1),
-    "hopper192": Pace(4.8e-6, 2.2e-6, 2.2e-6, 1),
+    "hopper192": Pace(4.8e-6, 2.0e-6, 2.0e-6, 1),
     "floats32": Pace(4.0e-6, 2.6e-6, 4.8e-6, 2),
     "floats128": Pace(4.0e-6, 8.4e-6, 8.4e-6, 1),
 }
