@@ -69,6 +69,8 @@ _TASKS = (
 
 
 def main(arguments: Sequence[str]) -> int:
+    import_module("torch").set_num_threads(1)  # others would not survive the fork
+    import_module("transformers.models.auto.modeling_auto")
     types = sorted(import_module("transformers").CONFIG_MAPPING)
     folder = FOLDER / "generated" / "transformers"
     folder.mkdir(parents=True, exist_ok=True)
