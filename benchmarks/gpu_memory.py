@@ -139,6 +139,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="operators whose names contain one of these, by commas")
     parser.add_argument("--sizes", default="128,16,1")
     parser.add_argument("--types", default="float,float16,bfloat16")
+    parser.add_argument("--alone", action="store_true", help="without PyTorch's times")
     parser.add_argument("--seconds", type=float, default=1e9)
     parser.add_argument("--write", action="store_true", help=f"write {RESULT.relative_to(ROOT)}")
     options = parser.parse_args()
@@ -153,7 +154,7 @@ def main() -> int:
                 if time.monotonic() - begin > options.seconds:
                     continue
                 try:
-                    ratio, line, is_right = _row(timer, case, kind, size)
+                    ratio, line, is_right = _row(timer, case, kind, size, options.alone)
                 except Exception as failure:
                     ratio, is_right = 0.0, False
                     why = f"failed: {type(failure).__name__}: {str(failure)[:100]}"
@@ -174,7 +175,7 @@ def main() -> int:
     return int(wrong > 0)
 
 
-def _row(timer: Timer, case: Case, kind: str, size: int) -> tuple[float, str, bool]:
+def _row(timer: Timer, case: Case, kind: str, size: int, is_alone: bool) -> tuple[float, str, bool]:
     torch, dtype = timer.torch, np.dtype(_TYPES[kind])
     count = max(1, (size << 20) // dtype.itemsize // int(np.prod(case.row)))
     arrays = [_random((count, *case.row), dtype)]
@@ -203,7 +204,7 @@ def _row(timer: Timer, case: Case, kind: str, size: int) -> tuple[float, str, bo
     compiled = session.compiled
     assert compiled is not None
     tensors = [_tensor(torch, array) for array in arrays]
-    theirs = timer.torchs(lambda: case.peer(*tensors))
+    theirs = 0.0 if is_alone else timer.torchs(lambda: case.peer(*tensors))
     wide = [tensor.double() if tensor.is_floating_point() else tensor for tensor in tensors]
     expected = case.peer(*wide)
     own = _tensor(torch, result).double()

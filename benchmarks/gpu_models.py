@@ -5,24 +5,22 @@
 A case is `network:batch:precision`, such as `resnet50:64:fp16`. The numbers are kept in
 benchmarks/results/gpu_models.json; `--merge FILE...` adds those of other files to it. `python -m benchmarks.gpu models`
 makes a table of them and of those of `benchmarks.gpu_peers`. Networks have random weights; results are compared with
-those of the provider `cpu`, for the first images or texts of a batch. A session is opened warm in a process of its own,
-once the context is there.
+those of the provider `cpu`, for the first images or texts of a batch. All are compiled first, beside each other, which
+slows each down; then they are opened again, warm, and measured one after another.
 """
 # mypy: disable-error-code="import-not-found"
 
 from __future__ import annotations
 
 import argparse
-import atexit
 import json
-import shutil
+import os
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
 from pathlib import Path
 from statistics import median
 from typing import Any, TypeAlias
@@ -43,8 +41,11 @@ TOKENS = 128
 _COMPARED = 2
 """Images or texts of a batch that results are compared for."""
 
-_ROUNDS = 30
+_ROUNDS = 20
 _WARM_UP_ROUNDS = 4
+_MOST_PREPARING = 45
+"""Seconds for compiling."""
+
 _MOST_ERROR = {"fp32": 1e-3, "fp16": 5e-2}
 
 Record: TypeAlias = dict[str, Any]
@@ -56,66 +57,115 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seconds", type=float, default=3600, help="after which no other case is begun")
     parser.add_argument("--out", type=Path, default=RESULT, help="the file that the numbers are added to")
     parser.add_argument("--merge", nargs="+", type=Path, metavar="FILE", help="add the numbers of these files only")
-    parser.add_argument("--warm", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--prepare", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--measure", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.merge:
         for file in options.merge:
             _keep(json.loads(file.read_text()), options.out)
         return 0
-    if options.warm:
-        print(json.dumps(_warm(*options.warm)))
-        return 0
-    begin, failed = time.monotonic(), 0
     cases = options.cases or [f"{name}:{batch}:{kind}" for name, batch in gpu_peers.CASES for kind in _MOST_ERROR]
+    if options.prepare:
+        _prepare(options.prepare, cases)
+        return 0
+    if options.measure:
+        return _measure(options.measure, cases, options.seconds, options.out)
+    begin = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        _prepare_all(Path(folder), cases)
+        print(f"compiled after {time.monotonic() - begin:.0f} s", flush=True)
+        return _measure(Path(folder), cases, options.seconds - (time.monotonic() - begin), options.out)
+
+
+def _prepare_all(folder: Path, cases: Sequence[str]) -> None:
+    """Compile all networks, each in a process of its own, beside the others."""
+    by_network: dict[str, list[str]] = {}
+    for case in cases:
+        by_network.setdefault(case.partition(":")[0], []).append(case)
+    environment = {**os.environ, "INGOT_WORKERS": "2"}
+    command = [sys.executable, "-m", "benchmarks.gpu_models", "--prepare", str(folder)]
+    processes = [subprocess.Popen([*command, *own], env=environment) for own in by_network.values()]
+    end = time.monotonic() + _MOST_PREPARING
+    for process in processes:
+        try:
+            process.wait(max(0.1, end - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            process.kill()
+
+
+def _prepare(folder: Path, cases: Sequence[str]) -> None:
+    """Write the file of a network, what the provider `cpu` gives for it, and what it took to compile it."""
+    name = cases[0].partition(":")[0]
+    path = folder / f"{name}.onnx"
+    path.write_bytes(ingot.encode(with_weights(name)))
+    for case in cases:
+        _, batch, precision = case.split(":")
+        begin = time.monotonic()
+        session = opened(str(path), precision)
+        cold = time.monotonic() - begin
+        session.run(None, feeds_of(session, int(batch)))
+        first = time.monotonic() - begin - cold
+        (folder / f"{case}.json").write_text(json.dumps({"cold s": round(cold, 2), "first run s": round(first, 2)}))
+        session.close()
+    for thread in threading.enumerate():
+        if thread.name == "ingot-keep":
+            thread.join()
+    session = Session(path, providers=("cpu", "reference"), threads=2)
+    np.savez(folder / f"{name}.npz", *session.run(None, feeds_of(session, _COMPARED)))
+
+
+def _measure(folder: Path, cases: Sequence[str], seconds: float, out: Path) -> int:
+    """Measure what was compiled; how many cases failed."""
+    begin, failed = time.monotonic(), 0
     for place, case in enumerate(cases):
-        if time.monotonic() - begin > options.seconds:
+        if time.monotonic() - begin > seconds:
             print(f"{case}: no time left", flush=True)
             continue
         name, batch, precision = case.split(":")
         try:
-            record = measured(name, int(batch), precision)
+            record = measured(folder, name, int(batch), precision)
         except Exception as error:
             failed += 1
             print(f"{case}: {type(error).__name__}: {str(error)[:300]}", flush=True)
             if isinstance(error, DriverError) and error.is_lost and cases[place + 1 :]:
-                left = str(max(0.0, options.seconds - (time.monotonic() - begin)))
-                command = [sys.executable, "-m", "benchmarks.gpu_models", "--seconds", left, "--out", str(options.out)]
-                return failed + subprocess.run([*command, *cases[place + 1 :]], check=False).returncode
+                left = str(max(0.0, seconds - (time.monotonic() - begin)))
+                command = [sys.executable, "-m", "benchmarks.gpu_models", "--measure", str(folder), "--seconds", left]
+                rest = subprocess.run([*command, "--out", str(out), *cases[place + 1 :]], check=False)
+                return failed + rest.returncode
             continue
-        failed += record["error"] >= _MOST_ERROR[precision]
+        failed += record["error"] is None or record["error"] >= _MOST_ERROR[precision]
         print(json.dumps(record), flush=True)
-        _keep([record], options.out)
-    return int(failed > 0)
+        _keep([record], out)
+    return failed
 
 
-def measured(name: str, batch: int, precision: str) -> Record:
+def measured(folder: Path, name: str, batch: int, precision: str) -> Record:
     """Times of a network: microseconds of the launch, of runs on the device, and from host to host."""
     import torch
 
     device = named("cuda").memory  # type: ignore[attr-defined]
-    path = _file_of(name)
-    begin = time.monotonic()
-    session = opened(path, precision)
-    cold = time.monotonic() - begin
+    device.stream  # noqa: B018 - the context is created
+    begin = time.perf_counter()
+    session = opened(str(folder / f"{name}.onnx"), precision)
+    warm = time.perf_counter() - begin
+    is_warm = session._artifacts is None
     feeds = feeds_of(session, batch)
     results = session.run(None, feeds)
-    first = time.monotonic() - begin - cold
     host = _median(lambda: session.run(None, feeds))
     tensors = {name: torch.from_numpy(array).cuda() for name, array in feeds.items()}
     on_device = _median(lambda: session.run(None, tensors, placement="device"))
-    kept = session.run(None, tensors, placement="device")
-    again = [torch.from_dlpack(result).cpu().numpy() for result in kept]
+    there = session.run(None, tensors, placement="device")
+    again = [torch.from_dlpack(result).cpu().numpy() for result in there]
     assert all(np.array_equal(one, other) for one, other in zip(results, again, strict=True)), "results differ"
-    record = {
+    times, reference = folder / f"{name}:{batch}:{precision}.json", folder / f"{name}.npz"
+    return {
         "network": name, "batch": batch, "precision": precision, "kernels us": kernels_us(session, device),
-        "host us": host, "device us": on_device, "error": error_of(results, _expected(name)),
-        "cold s": round(cold, 2), "first run ms": round(1e3 * first, 1),
+        "host us": host, "device us": on_device,
+        "error": error_of(results, list(np.load(reference).values())) if reference.exists() else None,
+        **(json.loads(times.read_text()) if times.exists() else {}),
+        "warm ms": round(1e3 * warm, 1) if is_warm else None,
         "calls": _calls(session), "date": time.strftime("%Y-%m-%d"), "device": device.name,
     }  # fmt: skip
-    for thread in threading.enumerate():
-        if thread.name == "ingot-keep":
-            thread.join()
-    return {**record, **_in_another_process(path, batch, precision)}
 
 
 def opened(path: str, precision: str) -> Session:
@@ -163,29 +213,12 @@ def error_of(results: Sequence[Any], expected: Sequence[Any]) -> float:
     return max(distances)
 
 
-@cache
-def _file_of(name: str) -> str:
-    """The file of a network, which is there until the process ends."""
-    folder = tempfile.mkdtemp()
-    atexit.register(shutil.rmtree, folder, True)
-    path = Path(folder) / f"{name}.onnx"
-    path.write_bytes(ingot.encode(with_weights(name)))
-    return str(path)
-
-
-@cache
-def _expected(name: str) -> list[Any]:
-    """What the provider `cpu` gives for the first of a batch."""
-    session = Session(_file_of(name), providers=("cpu", "reference"))
-    return session.run(None, feeds_of(session, _COMPARED))
-
-
 def table(ours: Iterable[Record], peers: dict[tuple[str, int, str, str], Record]) -> list[str]:
     """A table of our numbers beside the best of PyTorch's."""
     lines = [
         "| network | precision | kernels µs | on the device µs | PyTorch | ratio | host to host µs | PyTorch | ratio "
-        "| cold s | warm ms | calls | error |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
+        "| compiled s | first run s | warm ms | calls | error |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     order = {case: place for place, case in enumerate(gpu_peers.CASES)}
     for own in sorted(ours, key=lambda r: (order.get((r["network"], r["batch"]), 99), r["precision"] != "fp32")):
@@ -196,7 +229,9 @@ def table(ours: Iterable[Record], peers: dict[tuple[str, int, str, str], Record]
             best = min(rivals, key=lambda peer: float(peer[kind]), default=None)
             shown = ("", "") if best is None else (f"{best[kind]:.0f} {best['way']}", f"{best[kind] / own[kind]:.2f}")
             cells += [f"{own[kind]:.0f}", *shown]
-        cells += [str(own["cold s"]), str(own["warm ms"]), str(own["calls"]), f"{own['error']:.1e}"]
+        error = own["error"]
+        cells += [str(own.get(key) or "") for key in ("cold s", "first run s", "warm ms")]
+        cells += [str(own["calls"]), "?" if error is None else f"{error:.1e}"]
         lines.append(f"| {' | '.join(cells)} |")
     return lines
 
@@ -238,33 +273,6 @@ def _calls(session: Session) -> int:
     compiled = session._compiled
     assert compiled is not None
     return sum(segment.call is not None for segment in compiled.plan.segments)
-
-
-def _in_another_process(path: str, batch: int, precision: str) -> Record:
-    command = [sys.executable, "-m", "benchmarks.gpu_models", "--warm", path, str(batch), precision]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
-    record: Record = json.loads(done.stdout.splitlines()[-1])
-    return record
-
-
-def _warm(path: str, batch: str, precision: str) -> Record:
-    """Milliseconds that opening a model takes that was opened before, and its first run."""
-    begin = time.perf_counter()
-    named("cuda").memory.stream  # type: ignore[attr-defined]  # noqa: B018 - the context is created
-    context = time.perf_counter() - begin
-    begin = time.perf_counter()
-    session = opened(path, precision)
-    whole = time.perf_counter() - begin
-    assert session._artifacts is None, "it was compiled"
-    feeds = feeds_of(session, int(batch))
-    begin = time.perf_counter()
-    session.run(None, feeds)
-    first = time.perf_counter() - begin
-    return {
-        "warm ms": round(1e3 * whole, 1),
-        "warm first run ms": round(1e3 * first, 1),
-        "context ms": round(1e3 * context, 1),
-    }
 
 
 def _keep(records: list[Record], path: Path) -> None:

@@ -383,13 +383,13 @@ class Session:
         tries = compiled is not None or (compilable and not overrides and self._uncompiled is not None)
         if tries and feeds is not None and observe_steps is None:
             own_seed = self._seed if seed is None else seed
-            is_kept = placement != "host"
-            results = None if compiled is None else compiled.fast_path.run(feeds, interrupt, own_seed, is_kept)
+            on_device = placement != "host"
+            results = None if compiled is None else compiled.fast_path.run(feeds, interrupt, own_seed, on_device)
             if results is None:
                 feeds = self._on_host(feeds)
                 results = self._run_again(compiled, variants, feeds, own_seed, interrupt)
             if results is not None:
-                if is_kept:
+                if on_device:
                     results = self._on_device(results)
                 if outputs is None:
                     return results

@@ -12,6 +12,7 @@ import pytest
 import ingot
 from golden.zoo import graph_of
 from ingot.codegen.llvm.make import object_code
+from ingot.codegen.nvptx import attention
 from ingot.codegen.nvptx.kernel import ENTRY, emit
 from ingot.codegen.nvptx.target import gpu_target
 from ingot.codegen.nvptx.variants import functions_of
@@ -19,7 +20,7 @@ from ingot.codegen.nvptx.wgmma_tiles import TILES
 from ingot.compile import Options, compile_model
 from ingot.errors import CompileError, ProviderError
 from ingot.ir.model import Model
-from ingot.loops.ir import Contraction, Kernel, kernels_in
+from ingot.loops.ir import Attention, Contraction, Kernel, kernels_in
 from ingot.loops.parametrise import parametrise
 from ingot.ops.catalog import standard
 from ingot.prepare import prepare
@@ -165,8 +166,8 @@ def test_products_on_hopper_keep_sums_in_registers_and_products_under_way(name: 
 
 def test_a_row_that_fits_into_registers_is_read_once() -> None:
     text = ptx_of("float[n, m] x", "y = Softmax (x)")
-    held, passes = 4, 3
-    assert text.count("ld.global.nc.v4") == held + passes, "one load for each vector that is held; else one a pass"
+    held, passes, several = 4, 3, 4
+    assert text.count("ld.global.nc.v4") == held + passes * (several + 1), "one load for each vector that is held"
 
 
 @pytest.mark.skipif(shutil.which("ptxas") is None, reason="ptxas is not installed")
@@ -184,3 +185,40 @@ def test_products_of_few_rows_keep_their_sums_in_registers(kind: str, tmp_path: 
             command = ["ptxas", "-v", f"-arch={gpu_target(*generation).cpu}", str(path), "-o", str(tmp_path / "code")]
             notes = subprocess.run(command, check=True, capture_output=True, text=True).stderr
             assert " 0 bytes spill stores" in notes, f"{name}: {notes}"
+
+
+def attention_functions(kind: str, depth: int, generation: tuple[int, int]) -> dict[str, str]:
+    """The functions of attention in heads of so many elements, as PTX."""
+    heads = ", ".join(
+        f"{kind}[b, h, {length}, {depth}] {name}" for name, length in (("q", "s"), ("k", "t"), ("v", "t"))
+    )
+    text = f'<ir_version: 10, opset_import: ["" : 24]> g ({heads}) => (y) {{ y = Attention <is_causal = 1> (q, k, v) }}'
+    (kernel,) = (kernel for kernel in kernels_of(ingot.parse_model(text)) if isinstance(kernel.nests[0], Attention))
+    (nest,) = kernel.nests
+    assert isinstance(nest, Attention)
+    return {name: compiled(kernel, generation, name) for name in attention.functions(nest, gpu_target(*generation))}
+
+
+@pytest.mark.parametrize(("kind", "depth"), [("float", 64), ("float16", 80)])
+def test_attention_reads_keys_while_it_multiplies_and_sums_as_float32(kind: str, depth: int) -> None:
+    functions = attention_functions(kind, depth, (9, 0))
+    for name, text in functions.items():
+        if name == "finish":
+            continue
+        assert "cp.async.cg.shared.global" in text, name
+        assert "ex2.approx.f32" in text
+        assert ("mma.sync.aligned.m16n8k16.row.col.f32." in text) == name.startswith("halves")
+        assert ("ldmatrix.sync.aligned.m8n8.x4.trans" in text) == name.startswith("halves")
+        assert ("wgmma.mma_async" in text) == ("cp.async.bulk.tensor" in text) == name.startswith("hopper")
+
+
+@pytest.mark.skipif(shutil.which("ptxas") is None, reason="ptxas is not installed")
+@pytest.mark.parametrize(
+    ("kind", "depth", "generation"), [("float16", 64, (8, 0)), ("bfloat16", 64, (9, 0)), ("float", 64, (10, 0))]
+)
+def test_attention_is_assembled(kind: str, depth: int, generation: tuple[int, int], tmp_path: Path) -> None:
+    for name, text in attention_functions(kind, depth, generation).items():
+        path = tmp_path / f"{name}.ptx"
+        path.write_text(text)
+        command = ["ptxas", f"-arch={gpu_target(*generation).cpu}", str(path), "-o", str(tmp_path / "code")]
+        subprocess.run(command, check=True, capture_output=True)

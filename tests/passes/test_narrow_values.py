@@ -141,3 +141,16 @@ def test_a_gpu_multiplies_and_stores_16_bits(name: str, precision: Any) -> None:
     expected = Session(model, providers=("reference",))(x)
     digits = 11 if precision == "fp16" else 8  # sums in another order round a value to its neighbour, which others read
     np.testing.assert_allclose(session(x), expected, rtol=0, atol=2.0 ** (1 - digits) * np.abs(expected).max())
+
+
+def test_weights_of_attention_without_nans_are_not_rounded() -> None:
+    def exported(x: Any) -> Any:
+        """Attention as PyTorch exports it: a row that sees nothing reads zeros."""
+        heads = [op.MatMul(x, weights(24, 16)) for _ in range(3)]
+        shares = op.Softmax(op.MatMul(heads[0], op.Transpose(heads[1], perm=[0, 2, 1])), axis=-1)
+        return op.MatMul(op.Where(op.IsNaN(shares), np.float32(0.0), shares), heads[2])
+
+    model = build(exported, Float32[2, 7, 24], opset=21)
+    narrowed(model, "fp16")
+    (chosen,) = (node for node in model.graph if node.applies("Where"))
+    assert [use.node.op_type for use in chosen.output.uses] == ["MatMul"]

@@ -259,7 +259,7 @@ def test_memory_is_given_back_and_stays_below_its_limit() -> None:
     del session
     gc.collect()
     assert provider.memory.used == 0
-    provider.memory.release_kept()
+    provider.memory.release_free()
     assert not provider.library.allocated
 
 
@@ -500,8 +500,12 @@ def test_groups_follow_from_rows_and_their_length(rows: int, length: int, grid: 
     assert grid_of(Shape.GROUPS, [rows, length], 1000) == grid
 
 
-def plan_of(batch: int, rows: int, columns: int, depth: int, dtype: DType = DType.FLOAT32) -> Plan:
-    """The plan of a product of matrices on an H200."""
+H200 = Gpu((9, 0), 132, 1.98e9, 4.8e12, 232_448)
+A100 = Gpu((8, 0), 108, 1.41e9, 1.6e12, 166_912)
+
+
+def plan_of(batch: int, rows: int, columns: int, depth: int, dtype: DType = DType.FLOAT32, gpu: Gpu = H200) -> Plan:
+    """The plan of a product of matrices on a GPU."""
     axes = [Var(name, size) for name, size in zip("bmnk", (batch, rows, columns, depth), strict=True)]
     operands = []
     for name, (outer, inner) in {"x": (axes[1], axes[3]), "w": (axes[3], axes[2])}.items():
@@ -511,7 +515,7 @@ def plan_of(batch: int, rows: int, columns: int, depth: int, dtype: DType = DTyp
     b, m, n, k = ((axis,) for axis in axes)
     left, right = operands
     product = Contraction(DType.FLOAT32, b, m, n, k, left, right, ())
-    return cheapest(Sized(product, (left.buffer, right.buffer), size_of, H200), gpu_target(*H200.capability))
+    return cheapest(Sized(product, (left.buffer, right.buffer), size_of, gpu), gpu_target(*gpu.capability))
 
 
 def size_of(dim: Dim) -> int:
@@ -519,14 +523,11 @@ def size_of(dim: Dim) -> int:
     return dim
 
 
-H200 = Gpu((9, 0), 132, 1.98e9, 4.8e12, 232_448)
-
-
 def test_tiles_of_products_follow_from_their_sizes() -> None:
     assert not plan_of(1, 0, 5, 5).steps
     (step,) = plan_of(1, 4096, 4096, 4096).steps
     assert (step.function, step.grid) == ("thirds128x128", (132, 1, 1))
-    few, finish = plan_of(1, 16, 4096, 4096).steps
+    few, finish = plan_of(1, 16, 4096, 4096, gpu=A100).steps
     assert few.grid[1] > 1
     assert (finish.function, finish.scalars) == ("finish", (few.grid[1],))
 
@@ -548,7 +549,7 @@ def test_tiles_of_halves_are_those_that_were_the_fastest(rows: int, columns: int
 
 
 def test_no_more_partial_sums_than_there_is_memory_for() -> None:
-    for step in plan_of(1, 600, 600, 1 << 16).steps:
+    for step in plan_of(1, 600, 600, 1 << 16, gpu=A100).steps:
         assert step.grid[1] * 600 * 600 <= SPLIT_ELEMENTS
 
 
@@ -745,7 +746,7 @@ def test_what_is_exported_lives_as_long_as_what_took_it() -> None:
     np.testing.assert_array_equal(taken.numpy(), normal(3, 4))
     del taken, capsule
     gc.collect()
-    provider.memory.release_kept()
+    provider.memory.release_free()
     assert address not in provider.library.allocated
     assert "cuCtxSynchronize" in provider.library.calls
 

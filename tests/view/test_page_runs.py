@@ -348,7 +348,7 @@ def endless_works(monkeypatch: pytest.MonkeyPatch) -> None:
     """Comparisons and measurements that end when they are cancelled."""
 
     def wait(*arguments: Any, cancel: Cancel | None = None, **_: Any) -> None:
-        watched = cancel or arguments[-1]
+        watched = cancel or next(each for each in arguments if isinstance(each, Cancel))
         while True:
             watched.check()
             time.sleep(0.01)
@@ -387,8 +387,7 @@ def test_a_comparison_is_found_by_a_page_that_is_loaded_again(
 ) -> None:
     compiled = threading.Event()
 
-    def values(_: Model, names: Any, feeds: Any, precision: Any, cancel: Cancel) -> Any:
-        del precision, cancel
+    def values(_: Model, names: Any, feeds: Any, *__: Any) -> Any:
         compiled.wait(20)
         return {name: np.asarray(feeds["x"]) for name in names}
 

@@ -148,6 +148,14 @@ def test_a_run_is_compared_with_compiled_kernels_and_a_precision() -> None:
     assert post(answers, "compare/tab", run=run, **{"with": other})["outputs"][0][1] > 0.1
 
 
+def test_what_is_drawn_at_random_is_compared_with_the_same_numbers() -> None:
+    answers = Answers(parsed("a = RandomNormalLike (x) b = Dropout (a) y = Add (a, b)"), "random")
+    run = post(answers, "run/tab", seed=5)["number"]
+    found = post(answers, "compare/tab", run=run, **{"with": "cpu"})
+    assert found["compared"] == 3
+    assert all(row["error"] < 1e-6 for row in found["worst"])  # logarithms and cosines round differently
+
+
 def test_a_profile_has_what_nodes_and_groups_cost() -> None:
     answers = Answers(layers(3, names="/encoder/layer.{}/"), "layers")
     answers.get("model")

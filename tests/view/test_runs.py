@@ -10,11 +10,12 @@ import pytest
 from ingot import InputError
 from ingot.dtypes import Array
 from ingot.runtime.interrupt import Interrupted
+from ingot.view.arrays import described, extent
 from ingot.view.differences import Difference, difference
 from ingot.view.flowed import flowed, one_tile, scores
 from ingot.view.inputs import Change, changed
 from ingot.view.labels import labels_of, read_labels
-from ingot.view.runs import Runs
+from ingot.view.runs import Range, Runs
 from view.samples import parsed
 
 BODY = "a = Neg (x) b = Abs (a) c = Neg (b) d = Sqrt (c) y = Exp (d)"
@@ -61,6 +62,13 @@ def test_values_that_are_not_held_are_computed_again(monkeypatch: pytest.MonkeyP
     outcome = runs.run(0, {})
     assert not outcome.arrays
     assert runs.array(outcome.number, "b").size == 8
+
+
+def test_what_was_drawn_at_random_is_drawn_again_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ingot.view.runs._MOST_BYTES", 0)
+    runs = Runs(parsed("y = RandomNormalLike (x)"))
+    outcome = runs.run(7, {})
+    assert outcome.ranges["y"] == Range(*extent(runs.array(outcome.number, "y")))
 
 
 def test_before_a_run_there_are_no_values() -> None:
@@ -133,6 +141,20 @@ def test_a_difference_is_relative_to_the_largest_element() -> None:
     assert difference(one, np.array([1.0, np.nan], np.float32)).relative == float("inf")
     assert difference(np.array([np.nan]), np.array([np.nan])).relative == 0
     assert difference(one, np.zeros((3,), np.float32)).largest == float("inf")
+
+
+def test_no_element_of_a_large_array_is_left_out() -> None:
+    array = np.zeros((3001, 3001), np.float16)  # of more elements than a histogram is made of
+    array[1::2] = 2.0
+    array[7, 4], array[7, 5], array[9, 6] = 9.0, np.nan, np.inf
+    assert extent(array) == (0.0, 9.0, 2)
+    facts = dict(described(array)["facts"])
+    assert (facts["maximum"], facts["NaN"], facts["infinities"]) == ("9", "1", "1")
+    assert (facts["mean"], facts["deviation"], facts["zeros"]) == ("0.99967", "1", "50 %")
+    other = array.copy()
+    other[7, 4] = 0.0
+    assert difference(array, other) == Difference(9.0, 1.0)
+    assert difference(array, array) == Difference(0.0, 0.0)
 
 
 def test_scores_have_labels_where_there_is_one_for_each() -> None:

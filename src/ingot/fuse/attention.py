@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from ingot.dtypes import DType
 from ingot.fuse.attention_match import AttentionMatch, roles_of
 from ingot.fuse.contraction import order_after, place_after, require_load, require_stored
+from ingot.fuse.limits import FusionLimits
 from ingot.fuse.read import Place, Placed, Reader, StoreFirst, linear, of_var
 from ingot.loops.ir import Apply, Attention, Index, Literal, Local, Scalar, Store, Var, widened
+from ingot.prim.functions import NARROW_FLOATS
 from ingot.prim.make import count
-from ingot.prim.tensor import Tensor
+from ingot.prim.tensor import Map, Tensor, View
 
 
 def attention_order(attention: AttentionMatch, chain: Sequence[Tensor]) -> tuple[int, ...]:
@@ -21,7 +23,11 @@ def attention_order(attention: AttentionMatch, chain: Sequence[Tensor]) -> tuple
 
 
 def attention_nest(
-    attention: AttentionMatch, chain: Sequence[Tensor], target: Placed, placed: Mapping[Tensor, Placed]
+    attention: AttentionMatch,
+    chain: Sequence[Tensor],
+    target: Placed,
+    placed: Mapping[Tensor, Placed],
+    limits: FusionLimits,
 ) -> Attention:
     """The nest that stores the last of a chain over the second contraction, its epilogue, at `target`.
 
@@ -53,6 +59,9 @@ def attention_nest(
     reader = Reader(placed, local)
     query, query_labels, key, key_labels = _queries_and_keys(attention)
     require_stored(query, placed)
+    if limits.attention_width is not None:
+        for operand in (key, second.rhs):  # every tile of rows reads them again
+            require_stored(_before_widening(operand), placed)
     queries = require_load(query, reader.read(query, tuple(at_first[label] for label in query_labels)))
     if queries.where:
         raise StoreFirst(query, "a product reads it", in_order=True)
@@ -76,6 +85,16 @@ def attention_nest(
         score,
         (Store(target.buffer, linear(at, target.strides), value),),
     )
+
+
+def _before_widening(tensor: Tensor) -> Tensor:
+    """What a tensor was cast from, seen in another order or not; itself, where it was not cast."""
+    inner = tensor
+    while isinstance(inner, View):
+        inner = inner.x
+    if isinstance(inner, Map) and inner.function == "cast" and inner.arguments[0].dtype in NARROW_FLOATS:
+        return inner.arguments[0]
+    return tensor
 
 
 def _index(var: Var) -> Index:

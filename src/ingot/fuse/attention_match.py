@@ -34,12 +34,17 @@ class AttentionMatch:
 
 
 def attention_in(
-    second: Contract, readers: Mapping[Tensor, Sequence[Tensor]], stored: Collection[Tensor], fewest: int
+    second: Contract,
+    readers: Mapping[Tensor, Sequence[Tensor]],
+    stored: Collection[Tensor],
+    fewest: int,
+    widest: int | None,
 ) -> AttentionMatch | None:
     """The attention that ends with a contraction; None if there is none, or something else reads its scores.
 
-    One of fewer than `fewest` rows is none. Nor is a product with weights: these are packed once, when the model is
-    compiled, and not in every run.
+    One of fewer than `fewest` rows is none; nor, unless `widest` is None, one that is not of float32, or whose heads
+    are not known to have at most so many elements. Nor is a product with weights: these are packed once, when the model
+    is compiled, and not in every run.
     """
     if second.dtype not in (DType.FLOAT32, DType.FLOAT64) or second.rhs.is_constant:
         return None
@@ -68,9 +73,22 @@ def attention_in(
         if match is None or reductions != {greatest, total}:
             continue
         roles = roles_of(match)
-        if roles is not None and not (isinstance(roles.row_count, int) and roles.row_count < fewest):
+        if roles is None or (isinstance(roles.row_count, int) and roles.row_count < fewest):
+            continue
+        if widest is None or (second.dtype is DType.FLOAT32 and _is_narrow(match, roles, widest)):
             return match
     return None
+
+
+def _is_narrow(attention: AttentionMatch, roles: Roles, widest: int) -> bool:
+    """Whether queries and values have at most so many elements, as far as that is known."""
+    first, second = attention.first, attention.second
+    summed = [
+        size for label, size in zip(first.labels[0], first.lhs.shape, strict=True) if label not in first.labels[2]
+    ]
+    columns = [size for label, size in zip(second.labels[1], second.rhs.shape, strict=True) if label in roles.columns]
+    widths = [count(tuple(sizes)) for sizes in (summed, columns)]
+    return all(isinstance(width, int) and 0 < width <= widest for width in widths)
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,7 +151,7 @@ def _attentions(uses: Uses, stored: Mapping[Tensor, str], limits: FusionLimits) 
     for tensor in uses.order:
         match = None
         if isinstance(tensor, Contract) and limits.attention_rows is not None:
-            match = attention_in(tensor, uses.readers, stored, limits.attention_rows)
+            match = attention_in(tensor, uses.readers, stored, limits.attention_rows, limits.attention_width)
         if match is not None and all(placements[inner] == placements[tensor] for inner in match.inside):
             attentions[tensor] = match
     return attentions

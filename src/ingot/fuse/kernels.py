@@ -34,7 +34,7 @@ def read(store: Store, placed: Mapping[Tensor, Placed], limits: FusionLimits) ->
 def _kernels(store: Store, placed: Mapping[Tensor, Placed], limits: FusionLimits) -> Reading:
     name, tensor, target = store.name, store.tensor, store.target
     if store.attention is not None:
-        attention = attention_nest(store.attention, store.chain, target, placed)
+        attention = attention_nest(store.attention, store.chain, target, placed, limits)
         return _reading(kernel_of(name, (attention,), (target.buffer,)))
     if store.sides is not None:
         nest = contraction_nest(store.chain, store.sides, target, placed, name, limits)

@@ -30,6 +30,10 @@ class FusionLimits:
     refuses_codes: Callable[[Coded], str | None]
     """Why no product reads these weights in their codes; None if one does. Others are dequantised when compiled."""
 
+    attention_width: int | None = None
+    """Elements of the widest head for which attention is a kernel, which computes in float32 then, and whose keys and
+    values are stored; None where it is one for heads of any width, and computes keys and values while it packs them."""
+
     def divides(self, rows: Dim, length: Dim) -> bool:
         """Whether rows are too few for threads to share them, and each is worth sharing, or may be."""
         few = isinstance(rows, int) and 0 < rows <= self.few_rows

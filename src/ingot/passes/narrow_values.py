@@ -88,7 +88,7 @@ class _Narrowing:
                 node.replace_input(place, self._weight(node, operand))
                 continue
             source = _moved(operand, self._facts)
-            if produced_by(source, "Softmax") is None:  # attention holds its weights in registers
+            if not _is_softmax(source):  # attention holds its weights in registers
                 self._round(source)
 
     def round_result(self, node: Node) -> None:
@@ -136,6 +136,15 @@ class _Narrowing:
 
     def _note(self, new: Value, like: Value, kind: DType) -> None:
         self._facts[new] = Fact(TensorType(kind, self._facts[like].shape))
+
+
+def _is_softmax(value: Value) -> bool:
+    """Whether a value is a softmax, or one with zeros in the place of NaN."""
+    chosen = produced_by(value, "Where")
+    if chosen is None:
+        return produced_by(value, "Softmax") is not None
+    asked, shares = produced_by(chosen.inputs[0], "IsNaN"), chosen.inputs[2]
+    return asked is not None and asked.inputs[0] is shares and produced_by(shares, "Softmax") is not None
 
 
 def _moved(value: Value, facts: Facts) -> Value:

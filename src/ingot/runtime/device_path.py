@@ -66,9 +66,9 @@ class DevicePath:
         feeds: Mapping[str, Any],
         interrupt: Interrupt | None = None,
         seed: int = 0,  # noqa: ARG002 - such a plan draws no numbers
-        is_kept: bool = False,
+        on_device: bool = False,
     ) -> list[Any] | None:
-        """The outputs, which stay on the device where they are kept there; None if this is no fast path.
+        """The outputs, `on_device` or on the host; None if this is no fast path.
 
         That is so for other types and sizes, and for an error that a kernel met. Interrupted where `interrupt` ends it.
         """
@@ -102,7 +102,7 @@ class DevicePath:
             if ready is None:
                 ready = DeviceRun(self._device, runner, frame, inputs, self._placed, sizes)
                 remember(frame.native_runs, own, ready, _MOST_READY)
-            results = ready.run(inputs, is_kept)
+            results = ready.run(inputs, on_device)
         finally:
             self._device.end_run()
             if interrupt is not None:
@@ -214,7 +214,7 @@ class DeviceRun:
         self._inputs, self._results = list(own.values()), results
         self._staged = used, staged
 
-    def run(self, inputs: Sequence[Any], is_kept: bool) -> list[Any] | None:
+    def run(self, inputs: Sequence[Any], on_device: bool) -> list[Any] | None:
         """The outputs; None where a kernel met an error."""
         device, frame = self._device, self._frame
         boxes = frame.boxes = frame.boxes or _Boxes(device)
@@ -241,7 +241,7 @@ class DeviceRun:
             self._note_results()
         else:
             self._replay()
-        results = self._fetched(is_kept)
+        results = self._fetched(on_device)
         device.finish()
         if frame.words[0] or frame.words[1]:
             return None
@@ -250,13 +250,13 @@ class DeviceRun:
             for result, own in zip(results, self._results, strict=True)
         ]
 
-    def _fetched(self, is_kept: bool) -> list[Any]:
+    def _fetched(self, on_device: bool) -> list[Any]:
         """The results that are not staged, which are being copied, and None for the others."""
         device, places = self._device, self._from
         results: list[Any] = []
         copies = []
         for own in self._results:
-            if is_kept:
+            if on_device:
                 array = DeviceArray.new(device, own.shape, own.dtype)
                 copies.append((array.address, places[own.slot], own.size))
                 results.append(array)

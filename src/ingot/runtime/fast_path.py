@@ -64,7 +64,7 @@ class FastPath:
         feeds: Mapping[str, Any],
         interrupt: Interrupt | None = None,
         seed: int = 0,
-        is_kept: bool = False,  # noqa: ARG002 - on the host results stay where they are
+        on_device: bool = False,  # noqa: ARG002 - on the host results stay where they are
     ) -> list[Any] | None:
         """The outputs for a seed of random numbers; None if this is no fast path.
 

@@ -201,7 +201,8 @@ def _of_two(words: Array, steps: int, is_paired: bool) -> Array:
     fours = np.ascontiguousarray(words).view(np.uint8).astype(np.uint32)
     apart = (fours & 0x33) | ((fours & 0xCC) << 14)
     both = _multiplications(apart[:, 0] | (apart[:, 1] << 2), steps, is_paired)
-    return (both[..., 0::2, :] | (both[..., 1::2, :] << 8)).transpose(0, 2, 1, 4, 3)
+    words_of: Array = both[..., 0::2, :] | (both[..., 1::2, :] << 8)
+    return words_of.transpose(0, 2, 1, 4, 3)
 
 
 def _of_four(words: Array, steps: int, is_paired: bool) -> Array:

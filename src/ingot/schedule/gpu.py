@@ -20,6 +20,7 @@ from ingot.fuse.build import Fused
 from ingot.fuse.contraction import Packed
 from ingot.fuse.limits import FusionLimits
 from ingot.loops.ir import (
+    Attention,
     Buffer,
     CodeBlocks,
     Contraction,
@@ -28,6 +29,7 @@ from ingot.loops.ir import (
     KernelNest,
     Kind,
     Nest,
+    Recurrence,
     Stage,
     Statement,
     Var,
@@ -40,6 +42,8 @@ from ingot.loops.rewrite import stores
 from ingot.prim.coded import Coded
 from ingot.prim.tensor import Tensor
 from ingot.schedule.code_tiles import CODE_ROWS, CodeTiles, blocks_of, line_parts, needs_lines, refuses_codes
+from ingot.schedule.gpu_attention import WIDEST, schedule_gpu_attention
+from ingot.schedule.gpu_recurrence import enclose_gpu_loops
 from ingot.schedule.narrow_rows import narrow_rows
 from ingot.schedule.nest import collapse, contiguous_axis
 from ingot.schedule.schedule import Scheduled, replace_kernels
@@ -63,6 +67,10 @@ parts there are at most."""
 
 _LINE_BYTES = 16
 
+_SHORTEST_SHARED = 1 << 12
+_MOST_SHARED = 1 << 9
+"""What a part of a few long rows has at least, which a group reduces, and how many there are at most."""
+
 _HALVES = (DType.FLOAT16, DType.BFLOAT16)
 """Types that are summed as float32."""
 
@@ -71,21 +79,23 @@ _FOLDED = 1 << 20
 
 
 def gpu_limits() -> FusionLimits:
-    """The numbers that fusion decides by for a GPU: attention stays apart, and padding is checked by every thread."""
+    """The numbers that fusion decides by for a GPU, on which every thread checks padding."""
     return FusionLimits(
         padded_row=1,
         columns=0,
-        attention_rows=None,
+        attention_rows=1,
         folded_bytes=_FOLDED,
         inlined=_INLINED,
         few_rows=_FEW_ROWS,
         long_row=_LONG_ROW,
         refuses_codes=refuses_codes,
+        attention_width=WIDEST,
     )
 
 
 def schedule_for_gpu(fused: Fused) -> Scheduled:
     """The kernels of a program for a GPU, each of one nest."""
+    fused = enclose_gpu_loops(fused)
     limits, laid = gpu_limits(), _laid_out(fused)
     narrowed = narrow_rows(fused)
     kernels = {
@@ -126,6 +136,8 @@ def _laid_out(fused: Fused) -> _Laid:
 def _schedule_kernel(kernel: Kernel, limits: FusionLimits, laid: _Laid) -> tuple[Kernel, ...]:
     """A kernel for each of its nests, which are independent; two for a long reduction."""
     parts: list[Kernel] = []
+    if isinstance(recurrence := kernel.nests[0], Recurrence):
+        return (kernel_of(kernel.name, (_with_laid_out(recurrence, laid),), kernel.writes),)
     for number, nest in enumerate(kernel.nests):
         name = kernel.name if len(kernel.nests) == 1 else f"{kernel.name}_{number}"
         split = _split(collapse(nest), name, limits) if isinstance(nest, Nest) else None
@@ -145,7 +157,7 @@ def _split(nest: Nest, name: str, limits: FusionLimits) -> SplitReduction | None
     if is_across(nest):
         limits = replace(limits, few_rows=_FEW_THREADS, long_row=_SHORTEST_PART * 4)
         return split_reduction(nest, name, limits, _SHORTEST_PART, _MOST_PARTS)
-    return split_reduction(nest, name, limits)
+    return split_reduction(nest, name, limits, _SHORTEST_SHARED, _MOST_SHARED)
 
 
 def _schedule(nest: KernelNest, name: str) -> KernelNest:
@@ -156,6 +168,8 @@ def _schedule(nest: KernelNest, name: str) -> KernelNest:
             partial = Buffer(f"{name}_partial", DType.FLOAT32 if nest.dtype in _HALVES else nest.dtype, SPLIT_ELEMENTS)
             joined = join_axes(nest)
             return replace(joined, scratch=(partial, *_code_scratch(joined, name)))
+        case Attention():
+            return schedule_gpu_attention(nest, name)
         case tuple():
             return nest
         case _:
@@ -176,6 +190,23 @@ def _code_scratch(product: Contraction, name: str) -> tuple[Buffer, ...]:
     return tuple(buffers)
 
 
+def _with_laid_out(nest: Recurrence, laid: _Laid) -> Recurrence:
+    """A recurrence whose products do so."""
+    return replace(
+        nest,
+        cycles=tuple(
+            replace(cycle, nests=tuple(_laid_out_product(inner, laid) for inner in cycle.nests))
+            for cycle in nest.cycles
+        ),
+    )
+
+
+def _laid_out_product(nest: tuple[Statement, ...] | Contraction, laid: _Laid) -> tuple[Statement, ...] | Contraction:
+    own = _as_laid_out(nest, laid)
+    assert isinstance(own, tuple | Contraction)
+    return own
+
+
 def _as_laid_out(nest: KernelNest, laid: _Laid) -> KernelNest:
     """A product that reads its weights as they lie in the memory of a GPU."""
     if not isinstance(nest, Contraction) or nest.rhs.buffer not in laid:
@@ -188,8 +219,8 @@ def _as_laid_out(nest: KernelNest, laid: _Laid) -> KernelNest:
 
 def _written(nest: KernelNest) -> tuple[Buffer, ...]:
     """The buffers that a nest stores into, each once."""
-    assert isinstance(nest, Contraction | tuple)
-    body = nest.body if isinstance(nest, Contraction) else nest
+    assert isinstance(nest, Contraction | Attention | tuple)
+    body = nest if isinstance(nest, tuple) else nest.body
     return tuple(dict.fromkeys(store.buffer for store in stores(body)))
 
 

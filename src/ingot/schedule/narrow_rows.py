@@ -21,6 +21,7 @@ from ingot.loops.ir import (
     KernelNest,
     Load,
     Nest,
+    Scalar,
     Store,
     kernels_in,
     read_by_regions,
@@ -84,11 +85,11 @@ def _stores(kernel: Kernel) -> Iterator[Store]:
     return (node for nest in kernel.nests for node in _nodes(nest) if isinstance(node, Store))
 
 
-def _widened(store: Store) -> Apply | None:
+def _widened(store: Store) -> Scalar | None:
     """The half that a store widens."""
     match store.value:
         case Apply(function="cast", dtype=DType.FLOAT32, arguments=(value,)) if value.dtype in NARROW_FLOATS:
-            return value  # type: ignore[return-value]
+            return value
     return None
 
 

@@ -49,15 +49,18 @@ class Enclosed:
     origins: Mapping[Kernel, tuple[Kernel, ...]]
 
 
-def enclose_loops(steps: Sequence[Step]) -> Enclosed:
-    """Scheduled steps with recurrences in the place of the innermost loops that can be, and are worth it."""
+def enclose_loops(steps: Sequence[Step], most: int = MOST_RECURRENT) -> Enclosed:
+    """Steps with recurrences in the place of the innermost loops that can be, and are worth it.
+
+    `most` are the multiply-adds for a row of an iteration up to which it is.
+    """
     origins: dict[Kernel, tuple[Kernel, ...]] = {}
 
     def enclosed(steps: Sequence[Step]) -> Iterator[Step]:
         for step in steps:
             match step:
                 case LoopStep():
-                    kernel = _recurrence_of(step)
+                    kernel = _recurrence_of(step, most)
                     if kernel is None:
                         yield replace(step, steps=tuple(joined_recurrences(step.steps)))
                         continue
@@ -83,7 +86,7 @@ def enclose_loops(steps: Sequence[Step]) -> Enclosed:
     return Enclosed(tuple(joined_recurrences(steps)), origins)
 
 
-def _recurrence_of(loop: LoopStep) -> Kernel | None:
+def _recurrence_of(loop: LoopStep, most: int) -> Kernel | None:
     """A loop as one kernel; None if its steps are worth sharing, or it does not end by its number alone."""
     if loop.trips is None or isinstance(loop.trips, Buffer) or loop.condition is not None or loop.going is not None:
         return None
@@ -91,7 +94,7 @@ def _recurrence_of(loop: LoopStep) -> Kernel | None:
         return None
     kernels = [step for step in loop.steps if isinstance(step, Kernel)]
     nests = [nest for kernel in kernels for nest in kernel.nests if isinstance(nest, tuple | Contraction)]
-    rows = _rows(nests)
+    rows = _rows(nests, most)
     if len(kernels) < len(loop.steps) or len(nests) < sum(len(kernel.nests) for kernel in kernels) or rows is None:
         return None
     time = Var("t", loop.trips)
@@ -105,7 +108,7 @@ def _recurrence_of(loop: LoopStep) -> Kernel | None:
     return kernel_of(loop.name, (Recurrence(rows, (cycle,)),), tuple(writes))
 
 
-def _rows(nests: Sequence[tuple[Statement, ...] | Contraction]) -> Dim | None:
+def _rows(nests: Sequence[tuple[Statement, ...] | Contraction], most: int) -> Dim | None:
     """The rows of a recurrence of these nests; None if it is not worth it, or they have different rows.
 
     Contractions have panels to read, which are few, and the same rows; statements are short, by sizes that are known.
@@ -123,7 +126,7 @@ def _rows(nests: Sequence[tuple[Statement, ...] | Contraction]) -> Dim | None:
     ):
         return None
     total = sum(weight for weight in weights if isinstance(weight, int))
-    return rows if all(isinstance(weight, int) for weight in weights) and total <= MOST_RECURRENT else None
+    return rows if all(isinstance(weight, int) for weight in weights) and total <= most else None
 
 
 def _is_short(statements: tuple[Statement, ...]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,9 @@ from ingot.dtypes import Array
 
 _BINS = 48
 _MOST_ELEMENTS = 1 << 23
-"""Elements that are looked at: of a larger array, those at equal distances."""
+"""Elements that a histogram is made of: of a larger array, those at equal distances."""
+
+_STRETCH = 1 << 20
 
 _SIDE = 160
 """Points of a picture in each direction, at most."""
@@ -35,11 +38,10 @@ def described(array: Array) -> Json:
         shown = [str(element) for element in array.reshape(-1)[:8].tolist()]
         return {"facts": [*facts, ["first", ", ".join(shown)]] if shown else facts, "histogram": None, "picture": None}
     flat, is_sample = sampled(array)
-    finite = flat[np.isfinite(flat)]
-    statistics = _statistics(flat, finite)
+    statistics = _statistics(array)
     if is_sample:
-        statistics.append(["counted", f"{flat.size:,} elements at equal distances"])
-    counts, low, high = _histogram(finite)
+        statistics.append(["histogram", f"of {flat.size:,} elements at equal distances"])
+    counts, low, high = _histogram(flat[np.isfinite(flat)])
     return {
         "facts": facts + statistics,
         "histogram": counts,
@@ -57,15 +59,25 @@ def sampled(array: Array) -> tuple[npt.NDArray[np.float64], bool]:
     return chosen.astype(np.float64), step > 1
 
 
+def stretches(array: Array) -> Iterator[npt.NDArray[np.float64]]:
+    """All elements of an array as float64, some of them at a time: a large one need not fit into memory twice."""
+    flat = array.reshape(-1)
+    for start in range(0, flat.size, _STRETCH):
+        part = flat[start : start + _STRETCH]
+        yield (np.abs(part) if flat.dtype.kind == "c" else part).astype(np.float64)
+
+
 def extent(array: Array) -> tuple[float, float, int]:
     """The least and the greatest finite element, and the number of elements that are not finite."""
     if array.dtype.kind in "OUS" or not array.size:
         return math.nan, math.nan, 0
-    flat, _ = sampled(array)
-    finite = flat[np.isfinite(flat)]
-    if not finite.size:
-        return math.nan, math.nan, flat.size
-    return float(finite.min()), float(finite.max()), flat.size - finite.size
+    low, high, invalid = math.inf, -math.inf, 0
+    for part in stretches(array):
+        finite = part[np.isfinite(part)]
+        invalid += part.size - finite.size
+        if finite.size:
+            low, high = min(low, float(finite.min())), max(high, float(finite.max()))
+    return (low, high, invalid) if low <= high else (math.nan, math.nan, invalid)
 
 
 def picture(array: Array) -> Json | None:
@@ -145,15 +157,29 @@ def _bytes(sheet: npt.NDArray[np.float64], edges: npt.NDArray[np.bool_]) -> tupl
     return scaled.astype(np.uint8), is_signed
 
 
-def _statistics(flat: npt.NDArray[np.float64], finite: npt.NDArray[np.float64]) -> list[list[str]]:
+def _statistics(array: Array) -> list[list[str]]:
+    """Facts of all elements. Means and deviations of parts become those of the whole as Chan and others do it."""
+    low, high, invalid = extent(array)
+    count = zeros = nans = 0
+    mean = squares = 0.0
+    for part in stretches(array):
+        finite = part[np.isfinite(part)]
+        zeros += part.size - int(np.count_nonzero(part))
+        nans += int(np.isnan(part).sum())
+        if finite.size:
+            with np.errstate(over="ignore", invalid="ignore"):
+                own, variance = float(finite.mean()), float(finite.var())
+            apart, whole = own - mean, count + finite.size
+            squares += variance * finite.size + apart * apart * count * finite.size / whole
+            mean += apart * finite.size / whole
+            count = whole
     rows = []
-    if finite.size:
-        rows += [["minimum", _number(finite.min())], ["maximum", _number(finite.max())]]
-        rows += [["mean", _number(finite.mean())], ["deviation", _number(finite.std())]]
-        rows.append(["zeros", f"{100 * float(np.mean(flat == 0)):.3g} %"])
-    nans, infinities = int(np.isnan(flat).sum()), int(np.isinf(flat).sum())
+    if count:
+        rows += [["minimum", _number(low)], ["maximum", _number(high)]]
+        rows += [["mean", _number(mean)], ["deviation", _number(math.sqrt(squares / count))]]
+        rows.append(["zeros", f"{100 * zeros / array.size:.3g} %"])
     rows += [["NaN", f"{nans:,}"]] if nans else []
-    rows += [["infinities", f"{infinities:,}"]] if infinities else []
+    rows += [["infinities", f"{invalid - nans:,}"]] if invalid > nans else []
     return rows
 
 

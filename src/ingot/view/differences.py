@@ -10,7 +10,7 @@ import numpy as np
 
 from ingot.dataclass import dataclass
 from ingot.dtypes import Array
-from ingot.view.arrays import sampled
+from ingot.view.arrays import stretches
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +38,13 @@ def difference(first: Array, second: Any) -> Difference:
     other = np.asarray(second)
     if first.shape != other.shape or other.dtype.kind in "OUS":
         return Difference(math.inf, math.inf)
-    one, two = sampled(first)[0], sampled(other)[0]
-    same = (one == two) | (np.isnan(one) & np.isnan(two))
-    if same.all():
+    largest = magnitude = 0.0
+    for one, two in zip(stretches(first), stretches(other), strict=True):
+        same = (one == two) | (np.isnan(one) & np.isnan(two))
+        with np.errstate(invalid="ignore", over="ignore"):
+            apart = float(np.where(same, 0.0, np.abs(one - two)).max())
+        largest = max(largest, apart) if math.isfinite(apart) else math.inf
+        magnitude = max(magnitude, float(np.abs(one[np.isfinite(one)]).max(initial=0.0)))
+    if not largest:
         return Difference(0.0, 0.0)
-    with np.errstate(invalid="ignore", over="ignore"):
-        apart = np.where(same, 0.0, np.abs(one - two))
-    largest = float(apart.max()) if np.isfinite(apart).all() else math.inf
-    finite = np.abs(one[np.isfinite(one)])
-    magnitude = float(finite.max()) if finite.size else 0.0
     return Difference(largest, largest / magnitude if magnitude else math.inf)

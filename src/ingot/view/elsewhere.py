@@ -25,6 +25,7 @@ def values_compiled(
     feeds: Mapping[str, Any],
     precision: Precision | None = None,
     cancel: Cancel | None = None,
+    seed: int | None = None,
 ) -> dict[str, Array]:
     """Values of the main graph by name, computed by compiled kernels, in a precision or in that of the model.
 
@@ -39,5 +40,5 @@ def values_compiled(
     wanted = [name for name in names if name in known]
     add_outputs(asked, wanted)
     session = Session(asked, providers=(COMPILED, "reference"), fallback=False, precision=precision)
-    arrays = session.run(wanted, feeds, cancel=cancel, deadline=_MOST_SECONDS)
+    arrays = session.run(wanted, feeds, cancel=cancel, seed=seed, deadline=_MOST_SECONDS)
     return dict(zip(wanted, arrays, strict=True))

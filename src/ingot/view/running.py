@@ -179,8 +179,10 @@ class Running:
         if other != "cpu" and precision is None:
             raise NotThere("a run is compared with another one, with 'cpu', or with a precision")
 
+        model = self._answers.model
+
         def compared(cancel: Cancel) -> Json:
-            arrays = values_compiled(self._answers.model, outcome.arrays, outcome.feeds, precision, cancel)
+            arrays = values_compiled(model, outcome.arrays, outcome.feeds, precision, cancel, outcome.seed)
             found = self._differences(outcome, arrays, f"compiled, {precision}" if precision else "compiled")
             cancel.check()
             runs.differences = found  # before the work has ended, for a page that asks when it is loaded again

@@ -58,6 +58,9 @@ class Outcome:
 
     number: int
     feeds: Mapping[str, Any]
+    seed: int
+    """Of inputs and operators that draw at random."""
+
     seconds: float = 0.0
     ranges: dict[str, Range] = field(default_factory=dict)
     arrays: dict[str, Array] = field(default_factory=dict)
@@ -115,7 +118,7 @@ class Runs:
                 raise Interrupted("a newer run took the place of this one")
             feeds, open_sizes = self.inputs.feeds(seed, shapes, changes)
             self._count += 1
-            outcome = Outcome(self._count, feeds, open_sizes=open_sizes)
+            outcome = Outcome(self._count, feeds, seed, open_sizes=open_sizes)
             for name, value in feeds.items():
                 _note(outcome, name, value)
             begin = time.perf_counter()
@@ -138,7 +141,7 @@ class Runs:
         if array is None:
             if name not in outcome.ranges:
                 raise InputError(f"this run did not compute '{name}'")
-            [array] = self.opened().run([name], outcome.feeds, deadline=_MOST_SECONDS)
+            [array] = self.opened().run([name], outcome.feeds, seed=outcome.seed, deadline=_MOST_SECONDS)
         return np.asarray(array)
 
     def opened(self) -> Session:

@@ -184,6 +184,9 @@ class Library:
     def do_cuModuleGetFunction(self, out: Any, module: int, name: bytes) -> None:
         self._handle(out, (name.decode(), self._handles[module - 1]))
 
+    def do_cuLaunchCooperativeKernel(self, function: int, *rest: Any) -> int:
+        return self.do_cuLaunchKernel(function, *rest, None, True)
+
     def do_cuLaunchKernel(self, function: int, *rest: Any) -> int:
         name, module = self._handles[function - 1]
         grid, block, stream, arguments = rest[:3], rest[3:6], rest[7], rest[8]
@@ -197,7 +200,7 @@ class Library:
         kernel = module.kernels[name]
         held = [ctypes.string_at(address, size) for address, size in zip(arguments, kernel.sizes, strict=True)]
         self.launched.append(name)
-        return self._begin(partial(_launch, module, name, grid, block, held))
+        return self._begin(partial(_launch, module, name, grid, block, held, grid[0] if rest[-1] is True else 0))
 
     def _begin(self, work: Callable[[], int]) -> int:
         if self._capturing is not None:
@@ -262,7 +265,9 @@ class HostKernel:
     cluster: int
 
 
-def _launch(module: Loaded, name: str, grid: tuple[int, ...], block: tuple[int, ...], held: list[bytes]) -> int:
+def _launch(
+    module: Loaded, name: str, grid: tuple[int, ...], block: tuple[int, ...], held: list[bytes], together: int
+) -> int:
     values = [ctypes.create_string_buffer(value, len(value)) for value in held]
     addresses = (ctypes.c_void_p * len(held))(*map(ctypes.addressof, values))
     address = module.engine.get_function_address(f"run_{name}")
@@ -271,7 +276,7 @@ def _launch(module: Loaded, name: str, grid: tuple[int, ...], block: tuple[int, 
         addresses,
         (ctypes.c_int * 3)(*grid),
         (ctypes.c_int * 3)(*block),
-        module.kernels[name].cluster,
+        together or module.kernels[name].cluster,
     )
     assert code != 1, f"threads of a block of {name} wait for others that never come"
     assert code == 0, f"an instruction of {name} has operands that it may not have"
@@ -295,7 +300,21 @@ def _machine() -> Any:
     source = Path(__file__).with_name("machine.c")
     subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", path, source], check=True)
     library = ctypes.CDLL(str(path))
-    for name in ("register", "barrier", "exchange", "multiply", "ptx", "copy", "commit", "wait"):
+    names = (
+        "register",
+        "barrier",
+        "exchange",
+        "multiply",
+        "ptx",
+        "copy",
+        "bfloat_pair",
+        "four_matrices",
+        "meet_warp",
+        "commit",
+        "memory",
+        "wait",
+    )
+    for name in names:
         address = ctypes.cast(getattr(library, f"emulated_{name}"), ctypes.c_void_p).value
         llvm.add_symbol(f"emulated_{name}", address)
     return library
@@ -334,13 +353,17 @@ def for_host(text: str) -> str:
     text = re.sub(r'target triple = ".*"\n', "", text)
     text = re.sub(r'^(declare .*llvm\.nvvm\..*|!nvvm.*|!10\d\d .*|@"dynamic" = .*)\n', "", text, flags=re.MULTILINE)
     text = text.replace('ptrtoint (ptr addrspace(3) @"dynamic" to i32)', "0")
+    text = text.replace('addrspacecast (ptr addrspace(3) @"dynamic" to ptr)', "%dynamic")
     text = re.sub(r'addrspacecast \(ptr addrspace\(3\) (@"\w+") to ptr\)', r"\1", text)
-    text = re.sub(r" addrspace\([13]\)", "", text).replace("= addrspacecast ptr ", "= bitcast ptr ")
+    text = re.sub(r"addrspacecast ptr (.*) to ptr addrspace\([13]\)", r"bitcast ptr \1 to ptr", text)
+    text = re.sub(r" addrspace\([13]\)", "", text)
     for number, register in enumerate(_REGISTERS):
         call = f'@"llvm.nvvm.read.ptx.sreg.{register}"()'
         text = text.replace(call, f"@emulated_register(ptr %own, i32 {number})")
     text = text.replace('@"llvm.nvvm.barrier0"()', "@emulated_barrier(ptr %own)")
     text = text.replace('@"llvm.nvvm.shfl.sync.bfly.i32"(', "@emulated_exchange(ptr %own, ")
+    for name, own in _INTRINSICS.items():
+        text = text.replace(f'@"llvm.nvvm.{name}"(', f"@emulated_{own}(ptr %own, ").replace("%own, )", "%own)")
     for name, size in (("cg.shared.global.16", 16), ("ca.shared.global.8", 8), ("ca.shared.global.4", 4)):
         text = text.replace(f'@"llvm.nvvm.cp.async.{name}.s"(', f"@emulated_copy(ptr %own, i32 {size}, ")
     text = text.replace('@"llvm.nvvm.cp.async.commit.group"()', "@emulated_commit(ptr %own)")
@@ -366,12 +389,21 @@ def for_host(text: str) -> str:
             "\n".join([*lines, f'  call void @"{name}"({", ".join(passed)}, ptr %own)', "  ret void", "}", ""])
         )
     text = re.sub(_KERNEL, r'define void @"\1"(\2, ptr %own) {', text).replace(" byval([128 x i8])", "")
+    text = re.sub(
+        r"^(define void .*ptr %own\) {\nentry\.0:)$",
+        r"\1\n  %dynamic = call ptr @emulated_memory(ptr %own)",
+        text,
+        flags=re.MULTILINE,
+    )
     declared = [
         "declare i32 @emulated_register(ptr, i32)",
         "declare void @emulated_barrier(ptr)",
         "declare i32 @emulated_exchange(ptr, i32, i32, i32, i32)",
         "declare void @emulated_multiply(ptr, ptr, ptr, i32)",
         "declare void @emulated_ptx(ptr, i32, ptr, ptr, ptr)",
+        "declare ptr @emulated_memory(ptr)",
+        *_SINGLE.splitlines(),
+        *_matrices().splitlines(),
         "declare void @emulated_copy(ptr, i32, ptr, ptr, i32)",
         "declare void @emulated_commit(ptr)",
         "declare void @emulated_wait(ptr, i32)",
@@ -382,7 +414,7 @@ def for_host(text: str) -> str:
 
 
 _OPERATIONS = (
-    r"fence\.|prefetch\.|setmaxnreg|wgmma\.fence|wgmma\.commit|barrier\.cluster\.arrive",
+    r"fence\.|prefetch\.|setmaxnreg|wgmma\.fence|wgmma\.commit|barrier\.cluster\.arrive|{ \.reg \.pred never",
     r"mbarrier\.init\S* \[\$0\], (\d+)",
     r"mbarrier\.arrive\.expect_tx",
     r"mbarrier\.arrive\.shared",
@@ -394,6 +426,9 @@ _OPERATIONS = (
     r"barrier\.cluster\.wait",
     r"st\.shared\.v2\.f32",
     r".*ld\.shared::cluster\.v4\.f32",
+    r"wgmma\.mma_async\S*\.m64n(\d+)k16\.f32\.(f16|bf16)\.",
+    r"barrier\.sync 1, (\d+)",
+    r".*red\.relaxed\.gpu\.global\.add",
     r"ldmatrix\.sync\.aligned\.m8n8\.x4()\.shared\.b16",
     r"ldmatrix\.sync\.aligned\.m8n8\.x4(\.trans)\.shared\.b16",
     r".*wgmma\.mma_async\S*\.m64n(\d+)k8\.f32\.tf32",
@@ -449,6 +484,60 @@ def _inline(name: str, returned: str, assembly: str, kinds: tuple[str, ...]) -> 
             before = f"%s{number}"
     lines.append("  ret void" if not results else f"  ret {returned} {'%r0' if len(results) == 1 else before}")
     return "\n".join([*lines, "}", ""])
+
+
+_INTRINSICS = {
+    "bar.warp.sync": "meet",
+    "ex2.approx.f": "power_of_two",
+    "ff2f16x2.rn": "halves",
+    "ff2bf16x2.rn": "bfloats",
+    "ldmatrix.sync.aligned.m8n8.x4.b16.p3": "matrices",
+    "ldmatrix.sync.aligned.m8n8.x4.trans.b16.p3": "turned_matrices",
+}
+"""What stands for an intrinsic; it takes the thread as well."""
+
+_SINGLE = """
+declare float @llvm.exp2.f32(float)
+define internal void @emulated_meet(ptr %own, i32 %mask) {
+  call void @emulated_meet_warp(ptr %own)
+  ret void
+}
+define internal float @emulated_power_of_two(ptr %own, float %x) {
+  %power = call float @llvm.exp2.f32(float %x)
+  ret float %power
+}
+define internal <2 x half> @emulated_halves(ptr %own, float %high, float %low) {
+  %x = fptrunc float %low to half
+  %y = fptrunc float %high to half
+  %one = insertelement <2 x half> undef, half %x, i32 0
+  %two = insertelement <2 x half> %one, half %y, i32 1
+  ret <2 x half> %two
+}
+define internal <2 x bfloat> @emulated_bfloats(ptr %own, float %high, float %low) {
+  %word = call i32 @emulated_bfloat_pair(float %high, float %low)
+  %pair = bitcast i32 %word to <2 x bfloat>
+  ret <2 x bfloat> %pair
+}
+declare i32 @emulated_bfloat_pair(float, float)
+declare void @emulated_meet_warp(ptr)
+declare void @emulated_four_matrices(ptr, ptr, ptr, i32)"""
+
+
+def _matrices() -> str:
+    """Functions that load matrices, which have their results in memory instead."""
+    four = "{i32, i32, i32, i32}"
+    lines = []
+    for name, is_turned in (("matrices", 0), ("turned_matrices", 1)):
+        lines += [f"define internal {four} @emulated_{name}(ptr %own, ptr %row) {{", "  %words = alloca [4 x i32]"]
+        lines.append(f"  call void @emulated_four_matrices(ptr %own, ptr %row, ptr %words, i32 {is_turned})")
+        before = "undef"
+        for number in range(4):
+            lines.append(f"  %p{number} = getelementptr i32, ptr %words, i64 {number}")
+            lines.append(f"  %w{number} = load i32, ptr %p{number}")
+            lines.append(f"  %r{number} = insertvalue {four} {before}, i32 %w{number}, {number}")
+            before = f"%r{number}"
+        lines += [f"  ret {four} {before}", "}"]
+    return "\n".join(lines)
 
 
 def _multiply(name: str, word: str, is_bfloat: int) -> str:

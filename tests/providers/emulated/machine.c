@@ -50,7 +50,7 @@ static ucontext_t scheduler, coroutines[MOST];
 static thread threads[MOST];
 static pending_copy pending[MOST][MOST_COPIES];
 static int values[2][MOST], ended[MOST], block_threads, cluster_threads, progress, is_wrong;
-static barrier blocks[MOST_BLOCKS], warps[MOST / WARP], warpgroups[MOST / WARPGROUP], cluster;
+static barrier blocks[MOST_BLOCKS], some[MOST_BLOCKS], warps[MOST / WARP], warpgroups[MOST / WARPGROUP], cluster;
 static char shared[MOST_BLOCKS][SHARED] __attribute__((aligned(1024)));
 static char *stacks;
 static kernel function;
@@ -71,6 +71,10 @@ static void meet_warp(thread *own) {
     int first = own->number & ~(WARP - 1), left = block_threads - first;
     meet(own, &warps[(own->all - own->number + first) / WARP], left < WARP ? left : WARP);
 }
+
+char *emulated_memory(thread *own) { return shared[own->block]; }
+
+void emulated_meet_warp(thread *own) { meet_warp(own); }
 
 int emulated_register(thread *own, int which) { return own->registers[which]; }
 
@@ -208,6 +212,24 @@ static void multiply_tiles(thread *own, const long *in, float *out, int n, int i
     }
 }
 
+/* The same, where the left operand is in registers, as that of mma.sync, and lines of the right one are its columns. */
+static void multiply_registers(thread *own, const long *in, float *out, int n, int is_bfloat) {
+    static int fragments[MOST][4];
+    int count = n / 2, warp = own->all - own->number % WARP, lane = own->number % WARP;
+    for (int i = 0; i < 4; i++) fragments[own->all][i] = (int)in[count + i];
+    meet_warp(own);
+    for (int i = 0; i < count; i++) {
+        int row = i % 4 / 2, column = i / 4 * 8 + lane % 4 * 2 + i % 2;
+        float sum;
+        memcpy(&sum, in + i, 4);
+        for (int k = 0; k < 16; k++)
+            sum += widened(fragments[warp + lane / 4 * 4 + k % 8 / 2][row + k / 8 * 2], k & 1, is_bfloat) *
+                   widened(word_of(own, in[count + 4], column, k, 1), 0, is_bfloat);
+        out[i] = sum;
+    }
+    meet_warp(own);
+}
+
 /* wgmma.m64nNk8 of TF32, which has no lower 13 bits; numbers below the smallest normal one are zeros here. */
 static void multiply_wide(thread *own, const long *in, float *out, int n) {
     static int fragments[MOST][4];
@@ -246,8 +268,8 @@ static void load_matrices(thread *own, int address, float *out, int is_turned) {
 
 /* The operations of PTX that kernels have in line, in the order of `_OPERATIONS`. */
 enum { NOTHING, INIT, EXPECT, ARRIVE, WAIT, COPY, PRODUCTS, PRODUCTS_DONE, RANK, MEET_CLUSTER, STORE_PAIR, LOAD_FOUR,
-       MATRICES, MATRICES_TURNED, WIDE_PRODUCTS, STORE_WORDS, LOAD_WORDS, STORE_WORD,
-       ARRIVE_AFTER_COPIES };
+       PRODUCTS_OF_REGISTERS, MEET_SOME, ARRIVE_AND_WAIT, MATRICES, MATRICES_TURNED, WIDE_PRODUCTS, STORE_WORDS,
+       LOAD_WORDS, STORE_WORD, ARRIVE_AFTER_COPIES };
 
 void emulated_ptx(thread *own, int operation, const int *numbers, const long *in, float *out) {
     counter *at = counter_at(own, operation == NOTHING ? 0 : (int)in[0] & (SHARED - 1));
@@ -268,6 +290,12 @@ void emulated_ptx(thread *own, int operation, const int *numbers, const long *in
     case STORE_PAIR:
         for (int i = 0; i < 2; i++) memcpy(shared[own->block] + (int)in[0] + 4 * i, in + 1 + i, 4);
         break;
+    case PRODUCTS_OF_REGISTERS: multiply_registers(own, in, out, numbers[0], numbers[1]); break;
+    case MEET_SOME: meet(own, &some[own->block], numbers[0]); break;
+    case ARRIVE_AND_WAIT:
+        ++*(volatile int *)in[0], progress++;
+        while (*(volatile int *)in[0] < (int)in[1]) yield(own);
+        break;
     case MATRICES: case MATRICES_TURNED: load_matrices(own, (int)in[0], out, operation == MATRICES_TURNED); break;
     case WIDE_PRODUCTS: multiply_wide(own, in, out, numbers[0]); break;
     case STORE_WORDS:
@@ -277,6 +305,33 @@ void emulated_ptx(thread *own, int operation, const int *numbers, const long *in
     case STORE_WORD: memcpy(shared[own->block] + (int)in[0], in + 1, 4); break;
     case LOAD_FOUR: memcpy(out, shared[(int)in[1]] + (int)in[0], 16); break;
     }
+}
+
+static unsigned rounded(float value) {
+    unsigned bits;
+    memcpy(&bits, &value, 4);
+    if (value != value) return 0x7fff;
+    return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+}
+
+int emulated_bfloat_pair(float high, float low) { return (int)(rounded(high) << 16 | rounded(low)); }
+
+/* ldmatrix.m8n8.x4: thread i has the address of row i % 8 of matrix i / 8, and gets two elements of each of the four. */
+void emulated_four_matrices(thread *own, const char *row, unsigned *words, int is_turned) {
+    static const char *rows[MOST];
+    int warp = own->all - own->number % WARP, lane = own->number % WARP;
+    if ((size_t)row % 16) abort();
+    rows[own->all] = row;
+    meet_warp(own);
+    for (int i = 0; i < 4; i++) {
+        unsigned short pair[2];
+        for (int e = 0; e < 2; e++) {
+            int line = is_turned ? lane % 4 * 2 + e : lane / 4, column = is_turned ? lane / 4 : lane % 4 * 2 + e;
+            memcpy(&pair[e], rows[warp + 8 * i + line] + 2 * column, 2);
+        }
+        memcpy(&words[i], pair, 4);
+    }
+    meet_warp(own);
 }
 
 static void begin(int number) {
@@ -303,7 +358,7 @@ int emulated_launch(kernel called, void **parameters, const int *grid, const int
     for (int z = 0; z < grid[2]; z++)
     for (int y = 0; y < grid[1]; y++)
     for (int x = 0; x < grid[0]; x += clustered) {
-        memset(blocks, 0, sizeof blocks), memset(warps, 0, sizeof warps), memset(&cluster, 0, sizeof cluster);
+        memset(blocks, 0, sizeof blocks), memset(some, 0, sizeof some), memset(warps, 0, sizeof warps), memset(&cluster, 0, sizeof cluster);
         memset(warpgroups, 0, sizeof warpgroups), memset(shared, 0xa5, sizeof shared[0] * clustered);
         for (int own = 0; own < clustered; own++)
             for (int i = 0; i < block_threads; i++) {

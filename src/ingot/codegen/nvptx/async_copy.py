@@ -21,11 +21,14 @@ def copy_async(b: Builder, to: ir.Value, source: ir.Value, size: int, inside: ir
 
     `to` is a pointer, or an address in shared memory as an int32.
     """
+    copy_part(b, to, source, size, b.select(inside, I32(size), I32(0)))
+
+
+def copy_part(b: Builder, to: ir.Value, source: ir.Value, size: int, read: ir.Value) -> None:
+    """The same, but the first `read` bytes, an int32, are copied, and the others are zeros."""
     kind = ir.FunctionType(_VOID, [_SHARED, _GLOBAL, I32])
     target = b.inttoptr(to, _SHARED) if to.type == I32 else b.addrspacecast(to, _SHARED)
-    origin = b.addrspacecast(source, _GLOBAL)
-    read = b.select(inside, I32(size), I32(0))
-    b.call(b.module.declared(_NAMES[size], kind), [target, origin, read])
+    b.call(b.module.declared(_NAMES[size], kind), [target, b.addrspacecast(source, _GLOBAL), read])
 
 
 def commit_copies(b: Builder) -> None:

@@ -97,8 +97,11 @@ class ElementLoops(ThreadLoops):
         step = b.select(aligned, I64(lanes), I64(1))
         pieces = up(b, length, step)
         with self.loop(*self.strided(b.mul(self.frame.size(extent(chain)), pieces))) as number:
-            self.unflatten(chain, b.sdiv(number, pieces))
-            first = b.mul(b.srem(number, pieces), step)
+            piece = number
+            if chain:
+                self.unflatten(chain, b.sdiv(number, pieces))
+                piece = b.srem(number, pieces)
+            first = b.mul(piece, step)
             end = b.add(first, step)
             whole = b.and_(aligned, b.icmp_signed("<=", end, length))
             with b.if_else(whole) as (then, otherwise):

@@ -112,7 +112,7 @@ def plans(sized: Sized) -> Iterator[Plan]:
             waves = busy.waves(few.resident * _THREADS[-1] // threads)
             seconds = max(-(-turns // splits) * LATENCY * waves, moved / gpu.bandwidth / _SPEED)
             step = Step(few.name, (blocks, splits, 1), (threads, 1), (splits,))
-            yield Plan(first + gpu.step + 2 * START + seconds + more, (*before, step, *finish))
+            yield Plan(first + gpu.step + START + seconds + more, (*before, step, *finish))
 
 
 VARIANT = Variant("few rows by codes", refuses, functions, plans, reads_codes=True)
@@ -188,7 +188,7 @@ class _FewCodes(Streamed):
             self.b.store(value, cell)
         return cells
 
-    def _inside(self, step: ir.Value) -> ir.Value:
+    def _clamped(self, step: ir.Value) -> ir.Value:
         """A step, or the last one in the place of those behind it."""
         return smaller(self.b, step, self.last)
 
@@ -198,7 +198,7 @@ class _FewCodes(Streamed):
         kind = F16 if self.codes.half_scales else F32
         fetched: list[ir.Value] = []
         for number in range(self.few.at_once):
-            step = self._inside(b.add(first, I32(number)))
+            step = self._clamped(b.add(first, I32(number)))
             fetched.append(self._read(self.own_codes, step, _STEP_BYTES, vector(I32, 4), 16))
             place = b.udiv(step, I32(tiles.place_steps)) if tiles.place_steps else I32(0)
             size = self.numbers * tiles.scale_bytes
@@ -236,7 +236,7 @@ class _FewCodes(Streamed):
     def _terms(self, line: ir.Value, step: ir.Value) -> list[list[ir.Value]]:
         """The terms of a line in a step: two words for each multiplication."""
         b, tiles = self.b, self.tiles
-        at = b.mul(b.zext(self._inside(step), I64), I64(tiles.step))
+        at = b.mul(b.zext(self._clamped(step), I64), I64(tiles.step))
         words: list[ir.Value] = []
         each = 2 * TERMS if tiles.is_paired else TERMS
         for first in range(0, tiles.step, each):
@@ -296,8 +296,8 @@ class _FewCodes(Streamed):
         lines, most = len(totals) * _EIGHT, _THREADS[-1] // WARP
         array = SharedArray(b.module, "sums", F32, most * lines * COLUMNS)
         for group, cells in enumerate(totals):
-            for number, cell in enumerate(cells):
-                half, odd = divmod(number, 2)
+            for own_sum, cell in enumerate(cells):
+                half, odd = divmod(own_sum, 2)
                 line = b.add(b.mul(self.quarter, I64(2)), I64(group * _EIGHT + odd))
                 place = b.add(b.mul(b.add(b.mul(self.warp, I64(lines)), line), I64(COLUMNS)), self.group)
                 at = b.add(place, I64(half * _EIGHT))
@@ -311,7 +311,7 @@ class _FewCodes(Streamed):
                 line = b.add(b.mul(row, I64(parts)), I64(part))
                 for warp in range(most):
                     at = b.add(b.mul(b.add(I64(warp * lines), line), I64(COLUMNS)), column)
-                    own = b.load(b.gep(array, [at], source_etype=F32), F32)
+                    own: ir.Value = b.load(b.gep(array, [at], source_etype=F32), F32)
                     if warp >= _THREADS[0] // WARP:
                         own = b.select(b.icmp_signed("<", I64(warp), warps), own, F32(0.0))
                     total = b.fadd(total, own)

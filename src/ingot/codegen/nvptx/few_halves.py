@@ -90,7 +90,7 @@ def plans(sized: Sized) -> Iterator[Plan]:
             yield Plan(gpu.step + START + seconds + more, (step, *finish))
 
 
-VARIANT = Variant("few rows of halves", refuses, functions, plans)
+VARIANT = Variant("few rows of halves", refuses, functions, plans, is_streaming=True)
 
 
 def _emit(b: Builder, frame: Frame, product: Contraction, rows: int) -> None:
@@ -187,8 +187,8 @@ class _FewHalves(Streamed):
         base = b.mul(self.warp, I64(self.most * COLUMNS))
         for rows, tiles in enumerate(sums):
             for pair, cells in enumerate(tiles):
-                for number, cell in enumerate(cells):
-                    half, odd = divmod(number, 2)
+                for own_sum, cell in enumerate(cells):
+                    half, odd = divmod(own_sum, 2)
                     row = b.add(b.mul(self.quarter, I64(2)), I64(_EIGHT * rows + odd))
                     column = b.add(b.mul(self.group, I64(_EIGHT)), I64(2 * pair + half))
                     at = b.add(base, b.add(b.mul(row, I64(COLUMNS)), column))

@@ -33,6 +33,8 @@ _MOST_DEPTH = 8
 _ROWS = (1, 2, 4, 8)
 """The rows that functions are for."""
 
+_SINGLE = "_single"
+
 _MOST_SUMS = 32
 """Sums of a thread, at most: there are registers for so many."""
 
@@ -67,7 +69,7 @@ class FewRows:
 
     @property
     def name(self) -> str:
-        return f"rows{self.rows}{'' if self.is_wide else '_single'}"
+        return f"rows{self.rows}{'' if self.is_wide else _SINGLE}"
 
     @property
     def threads(self) -> int:
@@ -160,6 +162,11 @@ class Busy:
         return -(-self.blocks // (self.multiprocessors * resident))
 
 
+def is_single(plan: Plan) -> bool:
+    """Whether a plan loads single elements."""
+    return plan.steps[0].function.endswith(_SINGLE)
+
+
 def _is_wide(sized: Sized) -> bool:
     """Whether all vectors of both operands are whole, and aligned."""
     left, right = sized.product.lhs, right_of(sized.product)
@@ -182,7 +189,7 @@ def is_aligned(sized: Sized, index: Index, along: Var, lanes: int) -> bool:
     return index.factor(along) == 1 and not any(part % lanes for part in (*factors, sized.size(index.offset)))
 
 
-VARIANT = Variant("few rows", refuses, functions, plans)
+VARIANT = Variant("few rows", refuses, functions, plans, is_streaming=True)
 
 
 def _emit(b: Builder, frame: Frame, product: Contraction, few: FewRows) -> None:
@@ -229,7 +236,7 @@ class _FewRows(Streamed):
         self.kind = vector(F32, self.lanes)
         self.beside, self.line = register(b, "ntid.x"), register(b, "tid.y")
         self.lines = register(b, "ntid.y")
-        self.across = b.mul(self.beside, I64(self.lanes))
+        self.block_columns = b.mul(self.beside, I64(self.lanes))
         """Columns of a block."""
 
     def emit(self) -> None:
@@ -239,7 +246,7 @@ class _FewRows(Streamed):
         chunk = b.mul(up(b, up(b, self.depth, step), SPLITS), step)
         begin = b.mul(split, chunk)
         end = smaller(b, b.add(begin, chunk), self.depth)
-        left = b.mul(register(b, "ctaid.x"), self.across)
+        left = b.mul(register(b, "ctaid.x"), self.block_columns)
         own = b.add(left, b.mul(register(b, "tid.x"), I64(self.lanes)))
         column = own if few.is_wide else smaller(b, own, b.sub(self.columns, I64(1)))
         sums = [stack_slot(b, self.kind) for _ in range(few.rows)]
@@ -262,17 +269,17 @@ class _FewRows(Streamed):
         (k,), depth = self.product.k, few.depth
         weights = []
         for number in range(depth):
-            self.variables[k], self.variables[self.n] = self._inside(b.add(at, I64(number))), column
+            self.variables[k], self.variables[self.n] = self._clamped(b.add(at, I64(number))), column
             lane = Lane(self.n, self.lanes, None) if self.lanes > 1 else None
             weights.append(self._as_float(self.right, lane))
         for row, cell in enumerate(sums):
             self.unflatten(self.product.m, smaller(b, I64(row), b.sub(self.rows, I64(1))))
-            total = b.load(cell, self.kind)
+            total: ir.Value = b.load(cell, self.kind)
             for factor, weight in zip(self._factors(at), weights, strict=True):
                 total = scalars.multiply_add(b, self.splat(factor, self.lanes), weight, total)
             b.store(total, cell)
 
-    def _inside(self, at: ir.Value) -> ir.Value:
+    def _clamped(self, at: ir.Value) -> ir.Value:
         """A place of the summed axis: the last one in the place of those behind it."""
         return at if self.few.is_wide else smaller(self.b, at, self.b.sub(self.depth, I64(1)))
 
@@ -290,7 +297,7 @@ class _FewRows(Streamed):
             return factors
         for number in range(few.depth):
             own = b.add(at, I64(number))
-            self.variables[k] = self._inside(own)
+            self.variables[k] = self._clamped(own)
             loaded = self._as_float(load, None)
             factors.append(b.select(b.icmp_signed("<", own, self.depth), loaded, F32(0.0)))
         return factors
@@ -307,7 +314,7 @@ class _FewRows(Streamed):
         while distance:
             with b.if_then(b.icmp_signed(">=", I64(distance), self.beside)):
                 for cell in sums:
-                    before = b.load(cell, self.kind)
+                    before: ir.Value = b.load(cell, self.kind)
                     lanes = (
                         [before]
                         if self.lanes == 1
@@ -334,14 +341,14 @@ class _FewRows(Streamed):
             some = sums[first : first + at_once]
             barrier(b)
             with b.if_then(is_first):
-                for number, cell in enumerate(some):
-                    at = b.mul(b.add(b.mul(I64(number), lines), line), self.across)
+                for place_of, cell in enumerate(some):
+                    at = b.mul(b.add(b.mul(I64(place_of), lines), line), self.block_columns)
                     at = b.add(at, b.mul(register(b, "tid.x"), I64(lanes)))
                     b.store(b.load(cell, self.kind), b.gep(array, [at], source_etype=F32), 4 * lanes)
             barrier(b)
-            with self.loop(thread, b.mul(I64(len(some)), self.across), I64(few.threads)) as number:
-                row, other = b.sdiv(number, self.across), b.srem(number, self.across)
-                total = self._total(array, b.add(b.mul(b.mul(row, lines), self.across), other), lines)
+            with self.loop(thread, b.mul(I64(len(some)), self.block_columns), I64(few.threads)) as number:
+                row, other = b.sdiv(number, self.block_columns), b.srem(number, self.block_columns)
+                total = self._total(array, b.add(b.mul(b.mul(row, lines), self.block_columns), other), lines)
                 self.end_or_part(total, place, split, b.add(row, I64(first)), b.add(left, other))
 
     def _total(self, array: SharedArray, first: ir.Value, lines: ir.Value) -> ir.Value:
@@ -349,6 +356,6 @@ class _FewRows(Streamed):
         cell = stack_slot(b, F32)
         b.store(F32(0.0), cell)
         with b.counted(I64(0), lines, I64(1)) as line:
-            at = b.add(first, b.mul(line, self.across))
+            at = b.add(first, b.mul(line, self.block_columns))
             b.store(b.fadd(b.load(cell, F32), b.load(b.gep(array, [at], source_etype=F32), F32)), cell)
         return b.load(cell, F32)

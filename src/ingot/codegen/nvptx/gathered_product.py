@@ -19,7 +19,7 @@ from ingot.codegen.nvptx.eights import LANES, stores_eights
 from ingot.codegen.nvptx.half_product import is_of_halves
 from ingot.codegen.nvptx.hopper import LINE, WARPGROUP
 from ingot.codegen.nvptx.pieces import Tiles, fits, left_of, refuses_operand, right_of
-from ingot.codegen.nvptx.tma_operand import LINE_ELEMENTS, Walk, map_of, walk_of
+from ingot.codegen.nvptx.tma_operand import LINE_ELEMENTS, Walk, map_of, walk_of, walks_of
 from ingot.codegen.nvptx.variant import Function, Plan, Sized, Step, Variant
 from ingot.codegen.nvptx.wgmma_product import WgmmaProduct
 from ingot.codegen.nvptx.wgmma_tiles import PARAMETERS, RIGHT, TILES, WgmmaTile
@@ -39,7 +39,7 @@ _BESIDE_SUMS = 26
 
 _ALL_REGISTERS = 1 << 16
 
-_SLOWER = 1.1
+_SLOWER = 1.05
 """The time of a tile that threads gather, in that of one which the copy engine brings."""
 
 _MOST_TILES = 1 << 30
@@ -50,6 +50,8 @@ def refuses(product: Contraction, target: Target) -> str | None:
         return f"{_PROCESSOR} alone has its instructions"
     if not is_of_halves(product):
         return "its operands are no halves"
+    if not isinstance(walks_of(product), str):
+        return "the copy engine walks both operands"
     left = left_of(product)
     if left.along not in left.k:
         return "channels are no neighbours"

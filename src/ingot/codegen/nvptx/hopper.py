@@ -105,9 +105,14 @@ def commit_products(b: Builder) -> None:
     ptx(b, "wgmma.commit_group.sync.aligned;")
 
 
-def wait_for_products(b: Builder, pending: int, sums: Sequence[ir.Value]) -> list[ir.Value]:
-    """The sums, once at most so many groups of products are under way: LLVM takes them to be there before."""
-    return ptx(b, f"wgmma.wait_group.sync.aligned {pending};", [], [F32] * len(sums), sums)
+def wait_for_products(
+    b: Builder, pending: int, sums: Sequence[ir.Value], read: Sequence[ir.Value] = ()
+) -> list[ir.Value]:
+    """The sums, once at most so many groups of products are under way: LLVM takes them to be there before.
+
+    `read` are registers that these read: LLVM would give them to something else before.
+    """
+    return ptx(b, f"wgmma.wait_group.sync.aligned {pending};", read, [F32] * len(sums), sums)
 
 
 def multiply(
@@ -139,6 +144,25 @@ def multiply(
     )
 
 
+def multiply_registers(
+    b: Builder, dtype: DType, sums: Sequence[ir.Value], left: Sequence[ir.Value], right: ir.Value
+) -> list[ir.Value]:
+    """Sums of 64 rows, plus the products of 16 terms: four words of `left`, and a tile whose lines are its columns."""
+    count = len(sums)
+    kind = {DType.FLOAT16: "f16", DType.BFLOAT16: "bf16"}[dtype]
+    registers, words = (
+        ", ".join(f"${number}" for number in range(first, first + many)) for first, many in ((0, count), (2 * count, 4))
+    )
+    return ptx(
+        b,
+        f"wgmma.mma_async.sync.aligned.m64n{2 * count}k16.f32.{kind}.{kind} "
+        f"{{{registers}}}, {{{words}}}, ${2 * count + 4}, 1, 1, 1, 1;",
+        [*left, right],
+        [F32] * count,
+        sums,
+    )
+
+
 def multiply_wide(
     b: Builder, sums: Sequence[ir.Value], left: Sequence[ir.Value], right: ir.Value, added: ir.Value
 ) -> list[ir.Value]:
@@ -156,6 +180,25 @@ def multiply_wide(
         [F32] * count,
         sums,
     )
+
+
+def stay_before(b: Builder, total: ir.Value) -> None:
+    """What `total`, a float that is never negative, is made from runs before what follows.
+
+    ptxas moves a wait for products up to the head of its basic block, in front of the work that is meant to run beside
+    them; a branch that is never taken ends the block.
+    """
+    ptx(b, "{ .reg .pred never; setp.lt.f32 never, $0, 0f00000000; @never exit; }", [total])
+
+
+def writes_are_seen(b: Builder) -> None:
+    """Let products read what this thread wrote to shared memory."""
+    ptx(b, "fence.proxy.async.shared::cta;")
+
+
+def meet(b: Builder, threads: int) -> None:
+    """Wait for so many threads of the block, whole warps: all that call this."""
+    ptx(b, f"barrier.sync 1, {threads};")
 
 
 def set_registers(b: Builder, count: int, *, more: bool) -> None:

@@ -13,14 +13,16 @@ from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.emitter import Frame, unless_empty
 from ingot.codegen.llvm.kernel import Emitted
 from ingot.codegen.llvm.types import I64, PTR
+from ingot.codegen.nvptx import attention, recurrence_plans
 from ingot.codegen.nvptx.grid import KernelFunction, module_text
 from ingot.codegen.nvptx.memory import lanes_along
 from ingot.codegen.nvptx.nest import emit_nest
+from ingot.codegen.nvptx.scan import GROUP, scan_in
 from ingot.codegen.nvptx.variant import Function
 from ingot.codegen.nvptx.variants import functions_of
 from ingot.dataclass import dataclass
 from ingot.dims import Dim
-from ingot.loops.ir import Contraction, For, Kernel, Kind, Statement, extent
+from ingot.loops.ir import Attention, Contraction, For, Kernel, Kind, Recurrence, Statement, extent
 from ingot.loops.nest_shape import has_vectors, innermost_parallel, is_vector, parallel_chain
 from ingot.loops.rewrite import sizes_indexed, within
 from ingot.schedule.target import Target
@@ -41,7 +43,7 @@ class Shape(Enum):
     GROUPS = "groups"
     """A number of rows, one for each group, and the vectors of a row."""
     PRODUCT = "product"
-    """That of a variant, which decides by all sizes: it has no extents."""
+    """That of a plan, which decides by all sizes: it has no extents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ class Launch:
 def launch_of(kernel: Kernel) -> Launch:
     """How a scheduled kernel is launched."""
     (nest,) = kernel.nests
-    if isinstance(nest, Contraction):
+    if isinstance(nest, Contraction | Attention | Recurrence):
         return Launch(Shape.PRODUCT, ())
     assert isinstance(nest, tuple)
     chain, body = parallel_chain(nest)
@@ -65,6 +67,8 @@ def launch_of(kernel: Kernel) -> Launch:
         return Launch(Shape.THREADS, (extent(chain) * -(-body[0].var.extent // lanes),))
     if has_vectors(body):
         return Launch(Shape.GROUPS, (extent(chain), _longest(body)))
+    if chain and scan_in(body) is not None:
+        return Launch(Shape.GROUPS, (extent(chain), GROUP))
     if chain:
         return Launch(Shape.THREADS, (extent(chain),))
     inner = innermost_parallel(body)
@@ -82,6 +86,10 @@ def emit(kernel: Kernel, target: Target, name: str = ENTRY) -> Emitted:
     (nest,) = kernel.nests
     if isinstance(nest, Contraction):
         function = functions_of(nest, target)[name]
+    elif isinstance(nest, Attention):
+        function = attention.functions(nest, target)[name]
+    elif isinstance(nest, Recurrence):
+        function = recurrence_plans.functions(nest)[name]
     else:
         threads = MOST_GROUP if launch_of(kernel).shape is Shape.GROUPS else THREADS
         function = Function(partial(emit_nest, statements=nest), threads)  # type: ignore[arg-type]
@@ -100,9 +108,10 @@ def emit(kernel: Kernel, target: Target, name: str = ENTRY) -> Emitted:
         function.emit(b, frame)
     b.ret_void()
     written = {*kernel.writes, *kernel.scratch}
+    alone = "" if isinstance(nest, Recurrence) else "noalias "  # other blocks store what this one reads
     own.parameters = [
         *(
-            f"ptr noalias {'' if buffer in written else 'readonly '}align 16 %b{place}"
+            f"ptr {alone}{'' if buffer in written else 'readonly '}align 16 %b{place}"
             for place, buffer in enumerate(kernel.buffers)
         ),
         "ptr %state",

@@ -10,11 +10,14 @@ from ingot.codegen.llvm.emitter import Frame
 from ingot.codegen.llvm.expressions import Expressions
 from ingot.codegen.llvm.lanes import count_of
 from ingot.codegen.llvm.types import I1, I32, I64, stored, vector, width
-from ingot.loops.ir import Index, Load, Statement, Store, Var
+from ingot.loops.ir import For, Index, Load, Statement, Store, Var
 from ingot.loops.rewrite import parts, stores, values
 
 _BYTES = 16
 _MOST_LANES = 8
+
+_SHORT = 24
+"""Scalars in statements that are worth repeating in code."""
 
 
 class ThreadMemory(Expressions):
@@ -131,3 +134,10 @@ def lanes_along(statements: Sequence[Statement], var: Var) -> int:
     widths = [width(load.dtype) for load in loads if load.index.factor(var) == 1]
     widths += [width(store.buffer.dtype) for store in stores(statements) if store.index.factor(var) == 1]
     return min(_MOST_LANES, _BYTES // max(widths)) if widths else 1
+
+
+def is_short(statements: Sequence[Statement]) -> bool:
+    """Whether statements are worth repeating in code: there are no loops among them, and not many operations."""
+    if any(isinstance(statement, For) for statement in statements):
+        return False
+    return sum(1 for _ in parts(list(values(statements)))) <= _SHORT

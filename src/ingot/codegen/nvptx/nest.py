@@ -10,6 +10,7 @@ from ingot.codegen.llvm.types import I64
 from ingot.codegen.nvptx.elements import ElementLoops
 from ingot.codegen.nvptx.loops import ThreadLoops
 from ingot.codegen.nvptx.rows import RowLoops
+from ingot.codegen.nvptx.scan import ScanLoops, scan_in
 from ingot.loops.ir import For, Statement, Var, extent
 from ingot.loops.nest_shape import has_vectors, innermost_parallel, is_vector, parallel_chain
 
@@ -22,6 +23,8 @@ def emit_nest(b: Builder, frame: Frame, statements: Sequence[Statement]) -> None
         ElementLoops(b, frame).elements_of(chain, body[0])
     elif has_vectors(body):
         RowLoops(b, frame).rows_of(chain, body)
+    elif chain and (scan := scan_in(body)) is not None:
+        ScanLoops(b, frame).scans_of(chain, scan)
     elif chain:
         loops = ThreadLoops(b, frame)
         with loops.loop(*loops.strided(frame.size(extent(chain)))) as number:

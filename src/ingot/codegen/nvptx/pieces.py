@@ -65,7 +65,7 @@ def right_of(product: Contraction) -> Operand:
     for var in reversed((*product.batch, flat)):
         terms.append((var, step))
         step = step * var.extent
-    load = Load(product.rhs.dtype, product.rhs.buffer, Index(tuple(reversed(terms))))  # type: ignore[arg-type]
+    load = Load(product.rhs.dtype, product.rhs.buffer, Index(tuple(reversed(terms))))
     return Operand(load, product.n, (flat,))
 
 

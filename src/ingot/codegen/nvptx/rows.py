@@ -6,7 +6,7 @@ same way through barriers and shuffles: a group without a row computes the last 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ingot.codegen.llvm import ir, scalars
 from ingot.codegen.llvm.builder import Builder
@@ -16,7 +16,7 @@ from ingot.codegen.llvm.types import I64
 from ingot.codegen.nvptx.grid import barrier, register
 from ingot.codegen.nvptx.group import Group
 from ingot.codegen.nvptx.loops import ThreadLoops
-from ingot.codegen.nvptx.memory import lanes_along
+from ingot.codegen.nvptx.memory import is_short, lanes_along
 from ingot.loops.ir import For, Kind, Load, Statement, Store, Update, Var, extent
 from ingot.loops.nest_shape import has_vectors
 from ingot.loops.rewrite import parts, stores, values, within
@@ -24,6 +24,10 @@ from ingot.prim.functions import identity
 
 HELD = 4
 """Vectors of a row that a thread holds in registers."""
+
+SEVERAL = 4
+_ELEMENTS = 16
+"""Vectors that a thread loads at once of a row that it does not hold, and their elements, at most."""
 
 
 class RowLoops(ThreadLoops):
@@ -140,6 +144,7 @@ class RowLoops(ThreadLoops):
             return
         self._group = None
         start: ir.Value = I64(0)
+        count = min(SEVERAL, _ELEMENTS // lanes) if is_short(loop.body) else 1
         if self._is_held:
             self._unrolled(loop, lanes, group)
             self._group = group
@@ -148,12 +153,35 @@ class RowLoops(ThreadLoops):
             aligned = self.is_aligned(loop.body, loop.var, lanes)
             start = b.select(aligned, b.mul(b.sdiv(size, I64(lanes)), I64(lanes)), I64(0))
             low, step = b.mul(group.lane, I64(lanes)), b.mul(group.threads, I64(lanes))
-            with self.loop(low, start, step) as first:
-                self.in_lanes(loop, first, lanes)
-        with self.loop(b.add(start, group.lane), size, group.threads) as index:
+            self._several(low, start, step, count, lambda first: self.in_lanes(loop, first, lanes))
+
+        def element(index: ir.Value) -> None:
             self.variables[loop.var] = index
             self.statements(loop.body)
+
+        self._several(b.add(start, group.lane), size, group.threads, count, element)
         self._group = group
+
+    def _several(
+        self, low: ir.Value, high: ir.Value, step: ir.Value, count: int, body: Callable[[ir.Value], None]
+    ) -> None:
+        """A loop from `low` by `step` while below `high`, several iterations at once, if short: so are their loads."""
+        b = self.b
+        if count == 1:
+            with self.loop(low, high, step) as index:
+                body(index)
+            return
+        with self.loop(low, high, b.mul(step, I64(count))) as first:
+            last = b.add(first, b.mul(step, I64(count - 1)))
+            known = dict(self._known)
+            with b.if_else(b.icmp_signed("<", last, high)) as (then, otherwise):
+                with then:
+                    for place in range(count):
+                        self._known = dict(known)
+                        body(b.add(first, b.mul(step, I64(place))))
+                    self._known = dict(known)
+                with otherwise, self.loop(first, high, step) as index:
+                    body(index)
 
     def _unrolled(self, loop: For, lanes: int, group: Group) -> None:
         """The vectors of a row that a thread holds; in the place of those that are too many, the first is computed."""

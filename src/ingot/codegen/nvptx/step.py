@@ -24,7 +24,10 @@ class TensorMap:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A launch: a function, its grid and block, its `scalars` and `maps`, and the bytes of dynamic shared memory."""
+    """A launch: a function, its grid and block, its `scalars` and `maps`, and the bytes of dynamic shared memory.
+
+    Where it is `together`, all blocks are on the GPU at once: they wait for each other.
+    """
 
     function: str
     grid: tuple[int, int, int]
@@ -32,6 +35,7 @@ class Step:
     scalars: tuple[int, ...] = ()
     maps: tuple[TensorMap, ...] = ()
     shared: int = 0
+    together: bool = False
 
 
 @dataclass(frozen=True, slots=True)

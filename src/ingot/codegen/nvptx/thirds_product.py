@@ -46,6 +46,9 @@ _UPPER, _HALF = ~0x1FFF, 0x1000
 
 _SIGN, _INFINITY = 0x7FFFFFFF, 0x7F800000
 
+_UNDER_WAY = 16
+"""Words of the right operand that a thread has asked for, at most: more take registers that it does not have."""
+
 _TINY = (127 - 60) << 23
 """The bits of 2^-60: products of larger numbers, and of their lower halves, are normal numbers."""
 
@@ -59,7 +62,8 @@ _NOTES = 32
 _FEW_REGISTERS, _SOME_REGISTERS, _MANY_REGISTERS = 64, 112, 192
 """Registers of the threads that load, and of those that multiply: of one warpgroup, and of two."""
 
-_FILL, _STAGE_SLOWER, _MEMORY = 2.5e-6, 1.0, 0.8
+_FILL, _MEMORY = 2.5e-6, 0.8
+"""Seconds before the first stage is there, and of the memory's bandwidth what is reached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +105,12 @@ class ThirdsTile(WgmmaTile):
 TILES = {
     tile.name: tile
     for tile in (
-        ThirdsTile(128, 128, 2, 4, 0.95, 2.0),
-        ThirdsTile(128, 64, 2, 5, 0.6, 1.2),
-        ThirdsTile(64, 64, 1, 4, 0.4, 1.0, resident=2, beside=0.7),
-        ThirdsTile(64, 64, 1, 4, 0.4, 3.0, resident=1, split=2),
-        ThirdsTile(64, 64, 1, 4, 0.4, 4.0, resident=1, split=4),
-        ThirdsTile(64, 64, 1, 4, 0.4, 5.0, resident=1, split=8),
+        ThirdsTile(128, 128, 2, 4, 1.45, 2.0),
+        ThirdsTile(128, 64, 2, 5, 1.02, 1.2),
+        ThirdsTile(64, 64, 1, 4, 0.79, 1.0, resident=2, beside=1.23),
+        ThirdsTile(64, 64, 1, 4, 0.79, 2.0, resident=1, split=2),
+        ThirdsTile(64, 64, 1, 4, 0.79, 4.0, resident=1, split=4),
+        ThirdsTile(64, 64, 1, 4, 0.79, 8.0, resident=1, split=8),
     )
 }
 
@@ -166,8 +170,7 @@ class _Thirds(Gathered):
     def __init__(self, b: Builder, frame: Frame, product: Contraction, tile: ThirdsTile) -> None:
         right = right_of(product)
         super().__init__(b, frame, product, tile, Walk(right.load, (right.k[0],), along_k=True), _FOUR)
-        self.operand = right
-        self.maps = ()
+        self.operand, self.maps = right, ()
         self.notes = b.add(self.empty, I32(8 * tile.stages))
 
     def emit(self) -> None:
@@ -218,7 +221,7 @@ class _Thirds(Gathered):
         (k_var,), (row_var,) = self.operand.k, self.operand.rows
         apart, depth = self.frame.size(index.factor(k_var)), b.trunc(self.depth, I32)
         stage, phase = self._counter(0), self._counter(1)
-        words = [stack_slot(b, I32) for _ in range(count)]
+        words = [stack_slot(b, I32) for _ in range(_UNDER_WAY)]
         with self._placed() as (_, _row, column):
             last = b.sub(b.trunc(self.columns, I32), I32(1))
             self.variables[row_var] = b.zext(smaller(b, b.add(column, line), last), I64)
@@ -226,16 +229,18 @@ class _Thirds(Gathered):
             start = self.index(index)
 
             def fetch(step: ir.Value, place: int) -> None:
-                """Ask for four words of a stage, which are inside together."""
+                """Ask for four words of a stage, or of the one after it, which are inside together."""
+                if place >= count:
+                    step, place = b.add(step, I32(1)), place - count
                 k = b.add(b.mul(step, I32(_TERMS)), b.add(first, I32(place)))
                 inside = b.icmp_signed("<", k, depth)
                 at = b.add(start, b.mul(b.zext(b.select(inside, k, I32(0)), I64), apart))
-                for word in words[place : place + _FOUR]:
+                for word in words[place % _UNDER_WAY :][:_FOUR]:
                     value = b.load(b.gep(pointer, [at], source_etype=I32), I32, 4)
                     b.store(b.select(inside, value, I32(0)), word)
                     at = b.add(at, apart)
 
-            for place in range(0, count, _FOUR):
+            for place in range(0, _UNDER_WAY, _FOUR):
                 fetch(self.begin, place)
             with self.loop(self.begin, self.end_of_split, I32(1)) as step:
                 now = b.load(stage, I32)
@@ -243,8 +248,8 @@ class _Thirds(Gathered):
                 to = b.add(self.base, b.add(b.mul(now, I32(tile.stage_bytes)), I32(tile.rows * LINE)))
                 seen: tuple[ir.Value, ir.Value] | None = None
                 for place in range(0, count, _FOUR):
-                    four = [b.load(word, I32) for word in words[place : place + _FOUR]]
-                    fetch(b.add(step, I32(1)), place)
+                    four = [b.load(word, I32) for word in words[place % _UNDER_WAY :][:_FOUR]]
+                    fetch(step, place + _UNDER_WAY)
                     address = self._swizzled(to, line, b.add(first, I32(place)))
                     upper, lower = zip(*(_halves(b, word) for word in four), strict=True)
                     hopper.store_four(b, address, upper)
@@ -309,12 +314,13 @@ class _Thirds(Gathered):
         left = b.add(tiles, b.mul(group, I32(PANEL)))
         right = hopper.descriptor(b, b.add(tiles, I32(tile.rows * LINE)))
         hopper.fence_copies(b)
-        halves = []
+        halves: list[tuple[list[ir.Value], list[ir.Value]]] = []
         for piece in range(4):
             place = b.add(b.mul(b.udiv(lane, I32(16)), I32(_FOUR)), I32(2 * _FOUR * piece))
             words = hopper.load_matrices(b, self._swizzled(left, line, place))
             self._see(words, largest, least)
-            halves.append([list(half) for half in zip(*(_halves(b, word) for word in words), strict=True)])
+            pairs = [_halves(b, word) for word in words]
+            halves.append(([upper for upper, _ in pairs], [lower for _, lower in pairs]))
         notes = b.add(self.notes, b.mul(stage, I32(_NOTES)))
         noted = [word for place in (0, 16) for word in hopper.load_words(b, b.add(notes, I32(place)))]
         for word in noted[::2]:
@@ -325,13 +331,13 @@ class _Thirds(Gathered):
         hopper.fence_products(b)
         apart = tile.columns * LINE >> 4
         small = [
-            (half, 2 * piece + place)
+            (half, 2 * piece + other)
             for piece, (upper, lower) in enumerate(halves)
-            for half, place in ((lower, 0), (upper, apart))
+            for half, other in ((lower, 0), (upper, apart))
         ]
         large = [(upper, 2 * piece) for piece, (upper, _) in enumerate(halves)]
-        for number, (half, place) in enumerate((*small, *large)):  # what is cut off is of the sum so far
-            values = hopper.multiply_wide(b, values, half, b.add(right, I64(place)), I32(int(number > 0)))
+        for number, (half, at) in enumerate((*small, *large)):  # what is cut off is of the sum so far
+            values = hopper.multiply_wide(b, values, half, b.add(right, I64(at)), I32(int(number > 0)))
         hopper.commit_products(b)
         return hopper.wait_for_products(b, 0, values)
 

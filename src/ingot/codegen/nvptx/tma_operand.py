@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Protocol
+
 from ingot.codegen.nvptx.sums import packed_load
-from ingot.codegen.nvptx.variant import Sized, TensorMap
+from ingot.codegen.nvptx.variant import TensorMap
 from ingot.dataclass import dataclass
-from ingot.loops.ir import Contraction, Load, Var
+from ingot.dims import Dim
+from ingot.loops.ir import Buffer, Contraction, Load, Var
 
 LINE_ELEMENTS = 64
 """Elements of 16 bits in a line of a tile."""
@@ -52,6 +56,7 @@ def walks_of(product: Contraction) -> tuple[Walk, Walk] | str:
 
 
 def walk_of(load: Load, row: Var, k: Var, batch: tuple[Var, ...]) -> Walk | str:
+    """How an operand is walked whose axes are rows and the summed one, or why it is not."""
     index = load.index
     if load.where:
         return "an operand that is padded"
@@ -67,7 +72,17 @@ def walk_of(load: Load, row: Var, k: Var, batch: tuple[Var, ...]) -> Walk | str:
     return Walk(load, (inner, outer, *walked), along_k)
 
 
-def map_of(walk: Walk, sized: Sized, rows: int) -> TensorMap | None:
+class Sizes(Protocol):
+    """The buffers of a kernel, and what its sizes are in a run."""
+
+    @property
+    def buffers(self) -> tuple[Buffer, ...]: ...
+
+    @property
+    def size(self) -> Callable[[Dim], int]: ...
+
+
+def map_of(walk: Walk, sized: Sizes, rows: int) -> TensorMap | None:
     """The tensor map for copies of `rows` rows of an operand; None where sizes or strides do not suit the engine."""
     index, size = walk.load.index, sized.size
     sizes = [size(var.extent) for var in walk.axes]

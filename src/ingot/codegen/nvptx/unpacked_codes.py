@@ -101,11 +101,11 @@ class _Unpacked(ThreadLoops):
             each = tiles.segment // TERMS
             for segment in range(tiles.segments):
                 pair = b.add(b.mul(lane_of, I64(tiles.segments)), I64(segment))
-                factors, zeros = self._scales(pair), self._zeros(pair)
+                factors, zeros = self._scales(pair), self._points(pair)
                 operands = self.pairs.operands(words, zeros)
-                for number in range(segment * each, (segment + 1) * each):
-                    four = operands[number]
-                    at = b.add(first, self._term(number, quarter))
+                for multiplication in range(segment * each, (segment + 1) * each):
+                    four = operands[multiplication]
+                    at = b.add(first, self._term(multiplication, quarter))
                     for half in range(2):
                         column = b.add(b.mul(tile, I64(COLUMNS)), b.add(group, I64(half * _EIGHT)))
                         self._store_four(four[half], four[half + 2], factors[half], column, at)
@@ -129,7 +129,7 @@ class _Unpacked(ThreadLoops):
         factors = [b.extract_element(both, I32(half)) for half in range(2)]
         return [b.fpext(factor, F32) for factor in factors] if self.codes.half_scales else factors
 
-    def _zeros(self, pair: ir.Value) -> list[ir.Value]:
+    def _points(self, pair: ir.Value) -> list[ir.Value]:
         b = self.b
         if self.codes.zeros is None:
             return self.pairs.zeros(None)

@@ -74,5 +74,7 @@ class Variant:
     functions: Callable[[Contraction, Target], Mapping[str, Function]]
     plans: Callable[[Sized], Iterable[Plan]]
     """The plans for the sizes of a run: none where these do not suit; there are always some of another variant."""
+    is_streaming: bool = False
+    """Whether it reads weights at the memory's speed, whose time others leave out: see `cheapest`."""
     reads_codes: bool = False
     """Whether it takes products with weights in codes of few bits; others are asked for no such product."""

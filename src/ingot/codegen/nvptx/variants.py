@@ -16,6 +16,7 @@ from ingot.codegen.nvptx import (
     thirds_product,
     wgmma,
 )
+from ingot.codegen.nvptx.few_rows import is_single
 from ingot.codegen.nvptx.sums import FINISH, finish_function
 from ingot.codegen.nvptx.unpacked_codes import UNPACK, unpack_function, unpack_step, unpacked
 from ingot.codegen.nvptx.variant import Function, Plan, Sized, Variant
@@ -35,6 +36,10 @@ VARIANTS: tuple[Variant, ...] = (
     few_codes.VARIANT,
 )
 """All of them; the order decides nothing but between plans of the same time."""
+
+
+FEW = 8
+"""Rows that are few enough for the memory to be what limits a product."""
 
 
 def variants_of(nest: Contraction, target: Target) -> Iterator[Variant]:
@@ -58,9 +63,17 @@ def functions_of(nest: Contraction, target: Target) -> dict[str, Function]:
 
 
 def cheapest(sized: Sized, target: Target) -> Plan:
-    """The plan that takes the least time; one without launches if there is no sum."""
-    if 0 in (sized.batch, sized.rows, sized.columns):
+    """The plan that takes the least time; one without launches if there is no sum.
+
+    Of few rows it is one that streams weights, where vectors of them are whole.
+    """
+    if min(sized.batch, sized.rows, sized.columns) <= 0:
         return Plan(0.0, ())
+    if sized.rows <= FEW:
+        own = [v for v in variants_of(sized.product, target) if v.is_streaming]
+        few = [plan for variant in own for plan in variant.plans(sized) if not is_single(plan)]
+        if few:
+            return min(few, key=lambda plan: plan.seconds)
     return min(_plans(sized, target), key=lambda plan: plan.seconds)
 
 

@@ -31,7 +31,7 @@ class IOBinding:
         self._inputs: dict[str, OrtValue] = {}
         self._outputs: dict[str, OrtValue | None] = {}
         self._results: list[OrtValue] = []
-        self._kept: set[str] = set()
+        self._on_gpu: set[str] = set()
         """The outputs that stay on a GPU."""
 
     def bind_cpu_input(self, name: str, arr_on_cpu: Array) -> None:
@@ -70,9 +70,9 @@ class IOBinding:
     ) -> None:
         """Ask for `name`: in new memory, or in the memory at an address, whose type and shape must be given then."""
         memory = memory_of(OrtDevice.make(device_type, device_id))
-        self._kept.discard(name)
+        self._on_gpu.discard(name)
         if memory is not None:
-            self._kept.add(name)
+            self._on_gpu.add(name)
         if buffer_ptr is None:
             self._outputs[name] = None
         elif element_type is None or shape is None:
@@ -84,7 +84,7 @@ class IOBinding:
         """Write `name` into a tensor."""
         self._outputs[name] = ortvalue
         if ortvalue.device_name() == "cuda":
-            self._kept.add(name)
+            self._on_gpu.add(name)
 
     def synchronize_inputs(self) -> None:
         """Nothing: what is bound is in memory at once."""
@@ -111,7 +111,7 @@ class IOBinding:
 
     def clear_binding_outputs(self) -> None:
         self._outputs.clear()
-        self._kept.clear()
+        self._on_gpu.clear()
         self._results.clear()
 
     @property
@@ -121,7 +121,7 @@ class IOBinding:
     def _write(self, results: Sequence[Any]) -> None:
         """Put the results of a run where they are bound; RuntimeError if one does not fit."""
         results = [
-            result.numpy() if isinstance(result, DeviceArray) and name not in self._kept else result
+            result.numpy() if isinstance(result, DeviceArray) and name not in self._on_gpu else result
             for name, result in zip(self._outputs, results, strict=True)
         ]
         outputs = zip(self._outputs.items(), results, strict=True)
@@ -159,7 +159,7 @@ def run_bound(session: InferenceSession, binding: IOBinding, run_options: RunOpt
         raise RuntimeError("Error in execution: At least one output should be requested.")
     try:
         names = list(binding._outputs)
-        if binding._kept:
+        if binding._on_gpu:
             results = session._run_on_device(names, binding._inputs, run_options)
         else:
             results = session.run(names, binding._inputs, run_options)

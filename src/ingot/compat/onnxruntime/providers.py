@@ -49,8 +49,8 @@ def chosen(providers: Asked, settings: Settings, *, fallback: bool) -> dict[str,
     for name in names:
         if name not in _KNOWN and not fallback:
             raise RuntimeError(f"Unknown Provider Type: {name}")
-    given = dict(zip(names, options, strict=True))
-    return {**{name: own for name, own in given.items() if name in available}, CPU: given.get(CPU, {})}
+    settled = dict(zip(names, options, strict=True))
+    return {**{name: own for name, own in settled.items() if name in available}, CPU: settled.get(CPU, {})}
 
 
 def engines(chosen: Mapping[str, Mapping[str, str]]) -> tuple[str | Cuda, ...] | None:

@@ -21,6 +21,8 @@ from ingot.codegen.executable_memory import Code
 from ingot.codegen.kernel_code import KernelCode
 from ingot.codegen.llvm.kernel import Emitted
 from ingot.codegen.llvm.templates import PendingTemplate, Template, template
+from ingot.codegen.nvptx import attention, recurrence_plans
+from ingot.codegen.nvptx.attention import SizedAttention
 from ingot.codegen.nvptx.kernel import ENTRY, Launch, Shape, emit, launch_of
 from ingot.codegen.nvptx.variant import Plan, Sized, Step
 from ingot.codegen.nvptx.variants import cheapest
@@ -31,7 +33,7 @@ from ingot.dims.substitution import value_of
 from ingot.dtypes import Array, DType
 from ingot.fuse.contraction import Packed
 from ingot.loops.digest import digest
-from ingot.loops.ir import Buffer, Contraction, Kernel
+from ingot.loops.ir import Attention, Buffer, Contraction, Kernel, Recurrence
 from ingot.loops.parametrise import parametrise
 from ingot.prim.coded import Coded
 from ingot.prim.tensor import Constant
@@ -88,6 +90,10 @@ class EmittedKernel:
         """What is launched where the parameters have these values."""
         size = _evaluated(dict(zip(self.sizes, values, strict=True)))
         (nest,) = self.own.nests
+        if isinstance(nest, Attention):
+            return attention.plan(SizedAttention(nest, self.own.buffers, size, device.gpu, self.target))
+        if isinstance(nest, Recurrence):
+            return recurrence_plans.plan(nest, size, device.gpu)
         if self.launch.shape is Shape.PRODUCT:
             assert isinstance(nest, Contraction)
             return cheapest(Sized(nest, self.own.buffers, size, device.gpu), self.target)

@@ -54,8 +54,8 @@ _NUMBERS = 1 << 16
 _COPIED = 1 << 28
 """Bytes that are copied to measure how fast memory is: more than L2 holds."""
 
-_KEPT, _MOST_KEPT = 1 << 26, 1 << 28
-"""Bytes of blocks that are kept when they are freed, each and all: allocating takes longer than a small run."""
+_LARGEST_FREE, _MOST_FREE = 1 << 26, 1 << 28
+"""Bytes of blocks that are not given back when they are freed, each and all: to allocate takes longer than a run."""
 
 
 class Device:
@@ -99,9 +99,9 @@ class Device:
         self._results = PinnedResults(driver)
         self.staging = Staging(self)
         """What large arrays of the host are copied through."""
-        self._kept: dict[int, list[int]] = {}
+        self._free: dict[int, list[int]] = {}
         """Blocks that were freed, by their sizes, to be allocated again."""
-        self._kept_bytes = 0
+        self._free_bytes = 0
         self._limits: tuple[float, float] | None = None
 
     # --- threads
@@ -157,16 +157,16 @@ class Device:
             return int(address.value or 0)
         size = rounded(size)
         with self._lock:
-            kept = self._kept.get(size)
-            if kept:
-                block = kept.pop()
+            blocks = self._free.get(size)
+            if blocks:
+                block = blocks.pop()
                 self._sizes[block] = size
                 self._used += size
-                self._kept_bytes -= size
+                self._free_bytes -= size
                 return block
             self.enter()
-            if self._kept_bytes and self._is_too_much(size):
-                self.release_kept()
+            if self._free_bytes and self._is_too_much(size):
+                self.release_free()
             if self._is_too_much(size):
                 raise ProviderError(
                     f"{size:,} bytes more than the {self._used:,} in use exceed the limit of {self.most_bytes:,}",
@@ -175,9 +175,9 @@ class Device:
             try:
                 block = driver.integer("cuMemAllocAsync", size, self._pool_stream, kind=c_uint64)
             except DriverError as error:
-                if error.code != OUT_OF_MEMORY or not self._kept_bytes:
+                if error.code != OUT_OF_MEMORY or not self._free_bytes:
                     raise
-                self.release_kept()
+                self.release_free()
                 block = driver.integer("cuMemAllocAsync", size, self._pool_stream, kind=c_uint64)
             driver.call("cuStreamSynchronize", self._pool_stream)
             self._sizes[block] = size
@@ -193,22 +193,22 @@ class Device:
         with self._lock:
             size = self._sizes.pop(address)
             self._used -= size
-            if size <= _KEPT and self._kept_bytes + size <= _MOST_KEPT:
-                self._kept.setdefault(size, []).append(address)
-                self._kept_bytes += size
+            if size <= _LARGEST_FREE and self._free_bytes + size <= _MOST_FREE:
+                self._free.setdefault(size, []).append(address)
+                self._free_bytes += size
                 return
             self.enter()
             self.driver.release("cuMemFreeAsync", address, self._pool_stream)
 
     def _is_too_much(self, size: int) -> bool:
-        return self.most_bytes is not None and self._used + self._kept_bytes + size > self.most_bytes
+        return self.most_bytes is not None and self._used + self._free_bytes + size > self.most_bytes
 
-    def release_kept(self) -> None:
-        """Give back to the driver what was freed and kept."""
-        for blocks in self._kept.values():
+    def release_free(self) -> None:
+        """Give back to the driver the blocks that nobody uses."""
+        for blocks in self._free.values():
             for block in blocks:
                 self.driver.release("cuMemFreeAsync", block, self._pool_stream)
-        self._kept, self._kept_bytes = {}, 0
+        self._free, self._free_bytes = {}, 0
 
     @property
     def used(self) -> int:
@@ -332,10 +332,11 @@ class Device:
         numbers: Sequence[int],
         maps: Sequence[Any] = (),
         shared: int = 0,
+        together: bool = False,
     ) -> None:
         """Launch a kernel on the stream of this thread. Its arguments are 64-bit numbers, and tensor maps after them.
 
-        `shared` are the bytes of its dynamic shared memory.
+        `shared` are the bytes of its dynamic shared memory, and `together` is whether blocks wait for each other.
         """
         if self._own.is_capturing:
             self._own.launches += 1
@@ -348,7 +349,11 @@ class Device:
         start = ctypes.addressof(arguments)
         places = [*range(start, start + 8 * len(numbers), 8), *map(ctypes.addressof, maps)]
         addresses = (c_void_p * len(places))(*places)
-        self.driver.call("cuLaunchKernel", function, *grid, *block, 1, shared, self.stream, addresses, None)
+        place = (function, *grid, *block, 1, shared, self.stream, addresses)
+        if together:
+            self.driver.call("cuLaunchCooperativeKernel", *place)
+        else:
+            self.driver.call("cuLaunchKernel", *place, None)
 
     def tensor_map(self, of: TensorMap, address: int) -> Any:
         """A tensor map for a buffer at an address: 128 bytes, which a launch copies."""

@@ -48,6 +48,7 @@ _SIGNATURES = {
     "cuMemHostUnregister": "p",
     "cuCtxSynchronize": "",
     "cuLaunchKernel": "puuuuuuuppp",
+    "cuLaunchCooperativeKernel": "puuuuuuupp",
     "cuEventCreate": "pu",
     "cuEventDestroy_v2": "p",
     "cuEventRecord": "pp",

@@ -95,7 +95,9 @@ class Launcher:
             step = launch.step
             maps = [self._device.tensor_map(own, addresses[own.buffer]) for own in step.maps]
             arguments = [*addresses, state, *launch.sizes, *step.scalars]
-            self._device.launch(self._function(step.function), step.grid, step.block, arguments, maps, step.shared)
+            self._device.launch(
+                self._function(step.function), step.grid, step.block, arguments, maps, step.shared, step.together
+            )
         if not self._device.shared.isdisjoint(addresses):
             self._device.wait()
 
