@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -84,9 +85,13 @@ def test_maps_of_what_kernels_compute_are_neither_counted_nor_copied(monkeypatch
     }"""
     header = '<ir_version: 10, opset_import: ["" : 21, "ai.onnx.ml" : 3]> '
     seen: list[str] = []
+
+    def noted(name: str, function: Any, *arguments: Any) -> Any:
+        seen.append(name)
+        return function(*arguments)
+
     for name in ("owned", "bytes_of"):
-        function = call_chain._SPACE[name]
-        monkeypatch.setitem(call_chain._SPACE, name, lambda *a, f=function, n=name: (seen.append(n), f(*a))[1])
+        monkeypatch.setitem(call_chain._SPACE, name, partial(noted, name, call_chain._SPACE[name]))
     session = ingot.Session(ingot.parse_model(header + text), threads=1, providers=("cpu", "reference"))
     x = np.array([[1, 2], [3, 4]], np.float32)
     for _ in range(8):

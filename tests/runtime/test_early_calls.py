@@ -9,6 +9,7 @@ import pytest
 
 import ingot
 from ingot.runtime import ready_plan
+from ingot.runtime.early_calls import early_calls
 
 TABLE = """<ir_version: 10, opset_import: ["" : 21, "ai.onnx.ml" : 4]>
 g (float[n, 2] x, string[m, 1] word, string[k, 1] other) => (y) {
@@ -24,10 +25,9 @@ g (float[n, 2] x, string[m, 1] word, string[k, 1] other) => (y) {
 def found(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What plans found, in the order in which they became ready."""
     results: list[Any] = []
-    search = ready_plan.early_calls
 
     def noted(*arguments: Any) -> Any:
-        results.append(search(*arguments))
+        results.append(early_calls(*arguments))
         return results[-1]
 
     monkeypatch.setattr(ready_plan, "early_calls", noted)

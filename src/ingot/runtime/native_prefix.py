@@ -182,15 +182,15 @@ class NativePrefix:
         """What is returned, and the constants in it: copied where others have them, but for those of a body."""
         constants: list[Array] = []
         outputs: list[Output] = []
-        is_copy, given = not self._is_body, len(self._inputs) + len(self._early)
+        is_copy, inputs = not self._is_body, len(self._inputs) + len(self._early)
         for number in self.returned:
             if number < len(self._inputs):
                 outputs.append(Output(number, is_copy))
             elif number in self._fresh:
-                index = given + self._fresh.index(number)
+                index = inputs + self._fresh.index(number)
                 outputs.append(Output(index, is_copy and any(output.index == index for output in outputs)))
             else:
-                outputs.append(Output(given + results + len(constants), is_copy))
+                outputs.append(Output(inputs + results + len(constants), is_copy))
                 constants.append(np.asarray(self._runner.constant(number)))
         return constants, outputs
 

@@ -210,12 +210,12 @@ def test_a_leaf_with_two_votes_keeps_the_operator() -> None:
 
 @pytest.mark.parametrize("upgraded", [True, False])
 def test_a_leaf_says_the_same_once_where_there_is_one_target(upgraded: bool) -> None:
-    votes = {"target_treeids": [0] * 6, "target_nodeids": [1, 1, 1, 2, 2, 2]}
-    again = {"target_weights": [3.0] * 3 + [5.0] * 3}
-    one = regressor(**votes, **again, target_ids=[0] * 6, n_targets=1)
+    votes: dict[str, Any] = {"target_treeids": [0] * 6, "target_nodeids": [1, 1, 1, 2, 2, 2]}
+    votes |= {"target_weights": [3.0] * 3 + [5.0] * 3}
+    one = {**regressor(), **votes, "target_ids": [0] * 6, "n_targets": 1}
     y = evaluate("TreeEnsembleRegressor", column(0, 1), version=3, upgraded=upgraded, **one)
     assert y.tolist() == [[3], [5]]
-    two = regressor(**votes, **again, target_ids=[0, 0, 1, 0, 0, 1])
+    two = {**regressor(), **votes, "target_ids": [0, 0, 1, 0, 0, 1]}
     y = evaluate("TreeEnsembleRegressor", column(0, 1), version=3, upgraded=upgraded, **two)
     assert y.tolist() == [[6, 3], [10, 5]]
 

@@ -147,7 +147,8 @@ def zip_map(
     classlabels_strings: Sequence[str] | None = None,
 ) -> Maps:
     """For each row a map from the labels to its elements."""
-    return bind_zip_map(classlabels_int64s=classlabels_int64s, classlabels_strings=classlabels_strings)(x)
+    maps: Maps = bind_zip_map(classlabels_int64s=classlabels_int64s, classlabels_strings=classlabels_strings)(x)
+    return maps
 
 
 @zip_map.bind

@@ -166,12 +166,12 @@ def _lower_pairs(kernels: prim.Tensor, weights: Array, sizes: list[int]) -> prim
     What the vectors of a class say against each other class is a contraction of its own.
     """
     classes, rows = len(sizes), weights.reshape(len(sizes) - 1, sum(sizes))
-    said, start = [], 0
+    against, start = [], 0
     for size in sizes:
         own = prim.slice_(kernels, [0, start], [kernels.shape[0], size])
-        said.append(prim.contract(own, prim.constant(rows[:, start : start + size].T.copy()), "nv,vc->nc"))
+        against.append(prim.contract(own, prim.constant(rows[:, start : start + size].T.copy()), "nv,vc->nc"))
         start += size
-    every = prim.concat(said, 1)
+    every = prim.concat(against, 1)
     places = [(i * (classes - 1) + j - 1, j * (classes - 1) + i) for i, j in combinations(range(classes), 2)]
     shape = (kernels.shape[0], len(places))
     one, other = (
