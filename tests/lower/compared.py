@@ -72,7 +72,8 @@ def check(
 
     Results are within the bound of `rounding`, the same bits from run to run and for one thread and two, and no size
     has anything compiled again unless a guard fails, or a rank was unknown, but on a GPU. So are those of the model
-    optimised; level 2 where no decision hangs on a rounding. A model drawn by declarations that do not hold may be none: it is refused.
+    optimised; level 2 where no decision hangs on a rounding. A model drawn by declarations that do not hold may be
+    none: it is refused.
     """
     try:
         reference = Session(drawn.model, providers=("reference",))
