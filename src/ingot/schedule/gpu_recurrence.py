@@ -22,7 +22,7 @@ _MOST = 1 << 22
 """Weights of a loop up to which the multiprocessors of a large GPU hold those of two."""
 
 ARRIVALS = 1 << 10
-"""Teams of blocks that wait for each other, at most, with a count for each."""
+"""Gangs of blocks that wait for each other, at most, with a count for each."""
 
 
 def enclose_gpu_loops(fused: Fused) -> Fused:

@@ -44,14 +44,14 @@ _MOST_PROBLEMS = 200
 class Answers:
     """Answers about one model, computed when they are first asked for; safe for several threads.
 
-    `typed` gives the types of its values where they are not to be inferred. `given` are the runs that each tab has made
+    `typed` gives the types of its values where they are not to be inferred. `runs_by_tab` are the runs that each tab has made
     last, of this model or of another version of it, whose inputs are those of the next.
     """
 
     model: Model
     title: str
     typed: Callable[[], Mapping[Value, Type]] | None = None
-    given: dict[str, Runs] = field(default_factory=dict)
+    runs_by_tab: dict[str, Runs] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _scene: Scene | None = None
     _types: Mapping[Value, Type] | None = None

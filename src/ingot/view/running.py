@@ -125,7 +125,7 @@ class Running:
     def _runs(self, tab: str) -> Runs:
         if not _TAB.fullmatch(tab):
             raise NotThere("a tab has a short name of letters and digits")
-        given = self._answers.given
+        runs_by_tab = self._answers.runs_by_tab
         with self._choosing:  # a tab asks for several values at once
             runs = self._tabs.pop(tab, None)
             if runs is None:
@@ -133,10 +133,10 @@ class Running:
                 runs.labels = labels_of(self._answers.model.metadata)
                 for old in list(self._tabs)[: max(0, len(self._tabs) + 1 - _MOST_TABS)]:
                     self._tabs.pop(old).cancel()
-                    given.pop(old, None)
-            if (last := given.get(tab, runs)) is not runs:  # of the model before it was edited, or after
+                    runs_by_tab.pop(old, None)
+            if (last := runs_by_tab.get(tab, runs)) is not runs:  # of the model before it was edited, or after
                 runs.inputs, runs.labels = last.inputs.fitting(self._answers.model), last.labels
-            self._tabs[tab] = given[tab] = runs
+            self._tabs[tab] = runs_by_tab[tab] = runs
             return runs
 
     def _state(self, runs: Runs) -> Json:
@@ -183,10 +183,10 @@ class Running:
 
         def compared(cancel: Cancel) -> Json:
             arrays = values_compiled(model, outcome.arrays, outcome.feeds, precision, cancel, outcome.seed)
-            found = self._differences(outcome, arrays, f"compiled, {precision}" if precision else "compiled")
+            differences = self._differences(outcome, arrays, f"compiled, {precision}" if precision else "compiled")
             cancel.check()
-            runs.differences = found  # before the work has ended, for a page that asks when it is loaded again
-            return found
+            runs.differences = differences  # before the work has ended, for a page that asks when it is loaded again
+            return differences
 
         return runs.works.do("compare", compared)
 
@@ -203,10 +203,10 @@ class Running:
 
         def measured(cancel: Cancel) -> Json:
             times = profile(model, feeds, threads=threads, precision=precision, seconds=seconds, cancel=cancel)
-            found = self._answers.numbered(lambda leaves: profile_json(times, scene, leaves))
+            measurement = self._answers.numbered(lambda leaves: profile_json(times, scene, leaves))
             cancel.check()
-            self._profile = found
-            return found
+            self._profile = measurement
+            return measurement
 
         return runs.works.do("profile", measured)
 

@@ -163,7 +163,7 @@ class _FewCodes(Streamed):
         for cell in (cell for four in totals for cell in four):
             b.store(F32(0.0), cell)
         lines = [self._line(group) for group in range(few.groups)]
-        ahead = self._kept(self._fetched_codes(first))
+        ahead = self._cells_of(self._fetched_codes(first))
         with self.loop(first, end, stride) as step:
             rows = [[self._terms(line, b.add(step, I32(number))) for line in lines] for number in range(few.at_once)]
             now = [b.load(cell, value.type) for cell, value in ahead]
@@ -181,7 +181,7 @@ class _FewCodes(Streamed):
 
     # --- operands
 
-    def _kept(self, values: Sequence[ir.Value]) -> list[tuple[ir.Value, ir.Value]]:
+    def _cells_of(self, values: Sequence[ir.Value]) -> list[tuple[ir.Value, ir.Value]]:
         """Cells that hold values from one iteration to the next."""
         cells = [(stack_slot(self.b, value.type), value) for value in values]
         for cell, value in cells:

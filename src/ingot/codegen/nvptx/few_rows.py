@@ -343,15 +343,15 @@ class _FewRows(Streamed):
         is_first = b.icmp_signed("<", b.and_(thread, I64(WARP - 1)), self.beside)
         line = b.sdiv(thread, b.select(b.icmp_signed("<", self.beside, I64(WARP)), I64(WARP), self.beside))
         for first in range(0, len(sums), at_once):
-            some = sums[first : first + at_once]
+            cells = sums[first : first + at_once]
             barrier(b)
             with b.if_then(is_first):
-                for place_of, cell in enumerate(some):
+                for place_of, cell in enumerate(cells):
                     at = b.mul(b.add(b.mul(I64(place_of), lines), line), self.block_columns)
                     at = b.add(at, b.mul(register(b, "tid.x"), I64(lanes)))
                     b.store(b.load(cell, self.kind), b.gep(array, [at], source_etype=F32), 4 * lanes)
             barrier(b)
-            with self.loop(thread, b.mul(I64(len(some)), self.block_columns), I64(few.threads)) as number:
+            with self.loop(thread, b.mul(I64(len(cells)), self.block_columns), I64(few.threads)) as number:
                 row, other = b.sdiv(number, self.block_columns), b.srem(number, self.block_columns)
                 total = self._total(array, b.add(b.mul(b.mul(row, lines), self.block_columns), other), lines)
                 self.end_or_part(total, place, split, b.add(row, I64(first)), b.add(left, other))

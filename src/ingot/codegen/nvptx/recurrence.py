@@ -1,8 +1,8 @@
 """Recurrences on a GPU: a loop of products with packed weights as one kernel that stays, blocks and all.
 
-A *team* of blocks has some rows of a cycle, and each of its blocks some columns, whose weights it holds in shared
+A *gang* of blocks has some rows of a cycle, and each of its blocks some columns, whose weights it holds in shared
 memory as long as the kernel runs. In every iteration a block reads the rows, multiplies, and stores what its columns
-have; then the team meets. Rows do not depend on each other, and nor do cycles: teams never meet.
+have; then the gang meets. Rows do not depend on each other, and nor do cycles: gangs never meet.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ingot.schedule.gpu import line_of
 from ingot.schedule.gpu_recurrence import ARRIVALS
 
 BLOCKS, GROUPS = "blocks", "row_groups"
-"""The parameters: the blocks of a team, and the teams that share the rows of a cycle."""
+"""The parameters: the blocks of a gang, and the gangs that share the rows of a cycle."""
 
 BEGIN = "begin"
 """The function that sets counts of arrivals to zero."""
@@ -60,18 +60,18 @@ def emit_begin(b: Builder, frame: Frame, nest: Recurrence) -> None:
 
 
 def emit_recurrence(b: Builder, frame: Frame, nest: Recurrence, tile: RecurrentTile) -> None:
-    """All iterations of the cycle of this block's team, for its rows."""
+    """All iterations of the cycle of this block's gang, for its rows."""
     blocks, groups = (ir.Value(I64, f"%{name}") for name in (BLOCKS, GROUPS))
     block = register(b, "ctaid.x")
-    team = b.sdiv(block, blocks)
-    cycle_of_team = b.sdiv(team, groups)
+    gang = b.sdiv(block, blocks)
+    cycle_of_gang = b.sdiv(gang, groups)
     for number, cycle in enumerate(nest.cycles):
-        with b.if_then(b.icmp_signed("==", cycle_of_team, I64(number))):
-            _Team(b, frame, nest, cycle, tile, team, b.srem(block, blocks), blocks, groups).emit()
+        with b.if_then(b.icmp_signed("==", cycle_of_gang, I64(number))):
+            _GangBlock(b, frame, nest, cycle, tile, gang, b.srem(block, blocks), blocks, groups).emit()
 
 
-class _Team(ThreadLoops):
-    """A block of a team: its rows, and its part of the columns of each product."""
+class _GangBlock(ThreadLoops):
+    """A block of a gang: its rows, and its part of the columns of each product."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class _Team(ThreadLoops):
         nest: Recurrence,
         cycle: Cycle,
         tile: RecurrentTile,
-        team: ir.Value,
+        gang: ir.Value,
         block: ir.Value,
         blocks: ir.Value,
         groups: ir.Value,
@@ -90,7 +90,7 @@ class _Team(ThreadLoops):
         self.thread = self.thread_of_block()
         rows = frame.size(nest.rows)
         share = up(b, rows, groups)
-        self.first_row = b.mul(b.srem(team, groups), share)
+        self.first_row = b.mul(b.srem(gang, groups), share)
         self.rows = larger(b, smaller(b, b.sub(rows, self.first_row), share), I64(0))
         self.products = [inner for inner in cycle.nests if isinstance(inner, Contraction)]
         assert len(self.products) == len(cycle.nests)
@@ -104,7 +104,7 @@ class _Team(ThreadLoops):
             if tile.held:
                 at = b.add(at, b.mul(b.mul(self._share(product), I64(product.groups)), self._pitch(product)))
         self.states = b.gep(memory, [at], source_etype=F32)
-        self.arrivals = b.gep(frame.buffers[arrivals_of(nest)], [team], source_etype=I32)
+        self.arrivals = b.gep(frame.buffers[arrivals_of(nest)], [gang], source_etype=I32)
         self.arrived = stack_slot(b, I32)
 
     def _share(self, product: Contraction) -> ir.Value:
@@ -148,7 +148,7 @@ class _Team(ThreadLoops):
         self._copy_back(cells)
 
     def _meet(self) -> None:
-        """Wait for the blocks of the team: what they stored before can be read after."""
+        """Wait for the blocks of the gang: what they stored before can be read after."""
         b = self.b
         barrier(b)
         with b.if_then(b.icmp_signed(">", self.blocks, I64(1))):
@@ -187,7 +187,7 @@ class _Team(ThreadLoops):
         return b.load(b.gep(self.frame.buffers[product.rhs.buffer], [at], source_etype=F32), F32)
 
     def _read_rows(self, product: Contraction) -> None:
-        """Put the left operand of the team's rows in shared memory."""
+        """Put the left operand of the gang's rows in shared memory."""
         b, pitch, depth = self.b, self._pitch(product), self.frame.size(extent(product.k))
         last = b.sub(self.rows, I64(1))
         threads = smaller(b, pitch, I64(THREADS))

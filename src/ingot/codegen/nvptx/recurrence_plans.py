@@ -28,7 +28,7 @@ _BEGIN_THREADS = 256
 
 _MEETING = 1.5e-6
 _READING = 1e-6
-"""Seconds that the blocks of a team take to meet, and those in which every thread reads four elements of rows."""
+"""Seconds that the blocks of a gang take to meet, and those in which every thread reads four elements of rows."""
 
 _LINE = 128
 """Bytes of shared memory that a multiprocessor reads in a cycle."""

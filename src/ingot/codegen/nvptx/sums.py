@@ -108,7 +108,7 @@ class Block(Sums):
     def __init__(
         self, b: Builder, frame: Frame, product: Contraction, side: int, depth: int, across: int | None = None
     ) -> None:
-        """There are as many columns as rows, unless it is said how many."""
+        """There are as many columns as rows, unless a number is given."""
         super().__init__(b, frame, product)
         self.thread = self.thread_of_block()
         row_tiles = up(b, self.rows, I64(side))

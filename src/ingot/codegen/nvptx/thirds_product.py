@@ -60,7 +60,7 @@ each term at most 2^-126 times that factor, and a float32 has 24 digits."""
 _NOTES = 32
 """Bytes of a stage for the largest and smallest numbers that each of four warps has seen."""
 
-_FEW_REGISTERS, _SOME_REGISTERS, _MANY_REGISTERS = 64, 112, 192
+_FEW_REGISTERS, _FULL_REGISTERS, _MANY_REGISTERS = 64, 112, 192
 """Registers of the threads that load, and of those that multiply: of one warpgroup, and of two."""
 
 _FILL, _MEMORY = 2.5e-6, 0.8
@@ -79,7 +79,7 @@ class ThirdsTile(WgmmaTile):
     def registers(self) -> tuple[int, int] | None:
         if self.split > 1:
             return None
-        return _FEW_REGISTERS, _MANY_REGISTERS if self.warpgroups == 2 else _SOME_REGISTERS
+        return _FEW_REGISTERS, _MANY_REGISTERS if self.warpgroups == 2 else _FULL_REGISTERS
 
     @property
     def threads(self) -> int:

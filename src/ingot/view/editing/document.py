@@ -129,7 +129,7 @@ class Document:
         return apply(model.copy(), edit)
 
     def _keep(self, version: int, model: Model) -> None:
-        self._states[version] = Answers(model, self._original.title, given=self._original.given)
+        self._states[version] = Answers(model, self._original.title, runs_by_tab=self._original.runs_by_tab)
         for old in list(self._states)[:-_MOST_STATES]:
             del self._states[old]
 
