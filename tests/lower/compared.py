@@ -71,8 +71,9 @@ def check(
     """AssertionError where the compiled model is not what the reference is.
 
     Results are within the bound of `rounding`, the same bits from run to run and for one thread and two, and no size
-    has anything compiled again unless a guard fails, or a rank was unknown. So are those of the model optimised; level
-    2 where no decision hangs on a rounding. A model drawn by declarations that do not hold may be none: it is refused.
+    has anything compiled again unless a guard fails, or a rank was unknown, but on a GPU. So are those of the model
+    optimised; level 2 where no decision hangs on a rounding. A model drawn by declarations that do not hold may be
+    none: it is refused.
     """
     try:
         reference = Session(drawn.model, providers=("reference",))
@@ -121,7 +122,8 @@ def check(
                 _same(reference.typed.model, loose, expected, results, f"{sizes}, level {level}", Tally())
     every = (*sessions, *(session for _, session in optimised))
     again = any(session._variants.has_compiled or session._typed_plans.has_compiled for session in every)
-    assert again or len(templates.TEMPLATES) == codes, "something was compiled for other sizes"
+    by_need = "cuda" in providers  # a function of a product is compiled when sizes choose it first
+    assert again or by_need or len(templates.TEMPLATES) == codes, "something was compiled for other sizes"
 
 
 def takes(drawn: Drawn, level: int) -> bool:

@@ -68,6 +68,14 @@ def test_sizes_of_which_vectors_are_not_aligned(monkeypatch: Any, kind: str, row
     assert any(name.endswith("_single") for name in names)
 
 
+def test_an_infinite_last_weight_is_not_multiplied_by_what_is_behind_it(monkeypatch: Any) -> None:
+    preferred(monkeypatch, few_rows.VARIANT)
+    w = np.abs(normal(3, 5))
+    w[2, 1] = np.inf
+    with np.errstate(invalid="ignore"):
+        assert any(name.endswith("_single") for name in check("float", np.abs(normal(2, 3)), w))
+
+
 @pytest.mark.parametrize(
     ("kind", "rows", "k", "n"),
     [("float16", 16, 160, 72), ("bfloat16", 13, 32, 136), ("float16", 8, 96, 8), ("bfloat16", 2, 320, 264)],

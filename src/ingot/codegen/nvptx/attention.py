@@ -39,6 +39,9 @@ _WIDE = 128
 _NARROW = 64
 """The widest heads for which three warpgroups have registers."""
 
+_FEW_SCORES = 1 << 12
+"""Scores up to which 16-bit floats are multiplied as float32, with weights that are not rounded: it takes no longer."""
+
 _FINISH_THREADS = 256
 _MOST_BLOCKS = 64
 _MOST_PLACES = 65_535
@@ -61,10 +64,10 @@ _PACES = {
     "halves16": Pace(4.5e-6, 1.75e-6, 2.6e-6, 8),
     "halves64": Pace(4.0e-6, 1.4e-6, 1.8e-6, 2),
     "halves128": Pace(7.0e-6, 2.1e-6, 2.9e-6, 2),
-    "hopper64x64": Pace(4.0e-6, 0.8e-6, 1.2e-6, 3),
-    "hopper64": Pace(3.9e-6, 1.3e-6, 1.5e-6, 2),
+    "hopper64x64": Pace(4.0e-6, 0.8e-6, 1.03e-6, 3),
+    "hopper64": Pace(3.9e-6, 1.3e-6, 1.55e-6, 2),
     "hopper128": Pace(4.2e-6, 1.5e-6, 1.5e-6, 1),
-    "hopper192": Pace(4.8e-6, 2.2e-6, 2.2e-6, 1),
+    "hopper192": Pace(4.8e-6, 2.0e-6, 2.0e-6, 1),
     "floats32": Pace(4.0e-6, 2.6e-6, 4.8e-6, 2),
     "floats128": Pace(4.0e-6, 8.4e-6, 8.4e-6, 1),
 }
@@ -87,10 +90,10 @@ _SHORTEST_PART = 4
 def functions(nest: Attention, target: Target) -> dict[str, Function]:
     """The functions of attention, by name, and the one that adds the parts of blocks that divide the keys."""
     own = {FINISH: Function(partial(emit_finish, nest=nest), _FINISH_THREADS, 2, ("splits",))}
+    for name, floats in _FLOATS.items():
+        if floats.own_rows < 8 or _is_narrow(nest):
+            own[name] = Function(partial(emit_floats, nest=nest, tile=floats), floats.threads, 1, ("splits",))
     if halves_of(nest) is None:
-        for name, floats in _FLOATS.items():
-            if floats.own_rows < 8 or _is_narrow(nest):
-                own[name] = Function(partial(emit_floats, nest=nest, tile=floats), floats.threads, 1, ("splits",))
         return own
     for name, halves in _HALVES.items():
         if halves.stacked == 1 or _is_narrow(nest):
@@ -166,9 +169,10 @@ def choices(sized: SizedAttention) -> Iterator[Choice]:
     """The functions that there are for the sizes of a run."""
     nest, gpu = sized.nest, sized.gpu
     assert nest.tile is not None
+    is_exact = halves_of(nest) is None or sized.batch * sized.rows * sized.keys <= _FEW_SCORES
     for name, function in functions(nest, sized.target).items():
         tile = _HALVES.get(name) or _FLOATS.get(name) or _HOPPER.get(name)
-        if tile is None:
+        if tile is None or isinstance(tile, FloatsTile) != is_exact:
             continue
         maps: tuple[TensorMap, ...] | None = ()
         if isinstance(tile, HopperTile):

@@ -269,9 +269,14 @@ class _FewRows(Streamed):
         (k,), depth = self.product.k, few.depth
         weights = []
         for number in range(depth):
-            self.variables[k], self.variables[self.n] = self._clamped(b.add(at, I64(number))), column
+            own = b.add(at, I64(number))
+            self.variables[k], self.variables[self.n] = self._clamped(own), column
             lane = Lane(self.n, self.lanes, None) if self.lanes > 1 else None
-            weights.append(self._as_float(self.right, lane))
+            weight = self._as_float(self.right, lane)
+            if not few.is_wide:  # the last one may be infinite, and is read in the place of those behind it
+                nothing = scalars.number(DType.FLOAT32, 0, self.lanes)
+                weight = b.select(b.icmp_signed("<", own, self.depth), weight, nothing)
+            weights.append(weight)
         for row, cell in enumerate(sums):
             self.unflatten(self.product.m, smaller(b, I64(row), b.sub(self.rows, I64(1))))
             total: ir.Value = b.load(cell, self.kind)

@@ -15,11 +15,12 @@ from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.emitter import Frame
 from ingot.codegen.llvm.lanes import Lane
 from ingot.codegen.llvm.share import smaller
-from ingot.codegen.llvm.types import F16, F32, I16, I32, I64, stack_slot, stored, vector
+from ingot.codegen.llvm.types import F32, I16, I32, I64, stack_slot, stored, vector
 from ingot.codegen.nvptx.grid import WARP, SharedArray, barrier, register
 from ingot.codegen.nvptx.sums import Block
 from ingot.codegen.nvptx.tile_plans import BlockTile, tiled_plans
 from ingot.codegen.nvptx.variant import Function, Plan, Sized, Variant
+from ingot.codegen.nvptx.warp_tiles import add_products
 from ingot.dtypes import DType
 from ingot.loops.ir import Contraction, Load, Var
 from ingot.schedule.target import Target
@@ -45,9 +46,6 @@ _RESIDENT = 2
 
 _SIDES = {128: 0.2, 64: 0.12}
 """Rows and columns of the sums of a block, and what it reaches of the speed of tensor cores."""
-
-_FOUR_SUMS = ir.Type("{float, float, float, float}")
-_PAIR = ir.VectorType(F16, 2)
 
 
 def is_of_halves(product: Contraction) -> bool:
@@ -148,19 +146,7 @@ class _HalfProduct(Block):
             ]
             for line, four in zip(sums, left, strict=True):
                 for cells, two in zip(line, right, strict=True):
-                    self._multiplied(cells, four, two)
-
-    def _multiplied(self, cells: Sequence[ir.Value], left: Sequence[ir.Value], right: Sequence[ir.Value]) -> None:
-        """Add the products of 16 rows and 8 columns to the sums of a thread."""
-        b, words = self.b, [*left, *right]
-        name = "llvm.nvvm.mma.m16n8k16.row.col.bf16"
-        if self.product.lhs.dtype is DType.FLOAT16:
-            name, words = "llvm.nvvm.mma.m16n8k16.row.col.f32.f32", [b.bitcast(word, _PAIR) for word in words]
-        arguments = [*words, *(b.load(cell, F32) for cell in cells)]
-        kind = ir.FunctionType(_FOUR_SUMS, [argument.type for argument in arguments])
-        four = b.call(b.module.declared(name, kind), arguments)
-        for number, cell in enumerate(cells):
-            b.store(b.extract_value(four, number, F32), cell)
+                    add_products(self.b, self.product.lhs.dtype, cells, four, two)
 
     def _finish_tile(self, sums: Sequence[Sequence[Sequence[ir.Value]]], place: ir.Value) -> None:
         """Store the sums of a thread, two neighbours at a time: pieces are tiles of rows, halves of them, columns."""

@@ -14,7 +14,7 @@ from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.emitter import Frame
 from ingot.codegen.llvm.share import smaller
-from ingot.codegen.llvm.types import F16, F32, I32, I64, stack_slot
+from ingot.codegen.llvm.types import F32, I32, I64, stack_slot
 from ingot.codegen.nvptx.async_copy import commit_copies, wait_for_copies
 from ingot.codegen.nvptx.eights import LANES, Eights, stores_eights
 from ingot.codegen.nvptx.grid import WARP, barrier, register
@@ -25,8 +25,8 @@ from ingot.codegen.nvptx.pieces import Operand, Tiles, fits, left_of, refuses_op
 from ingot.codegen.nvptx.sums import SPLITS
 from ingot.codegen.nvptx.tile_plans import BlockTile, tiled_plans
 from ingot.codegen.nvptx.variant import Function, Plan, Sized, Variant
+from ingot.codegen.nvptx.warp_tiles import add_products
 from ingot.dataclass import dataclass
-from ingot.dtypes import DType
 from ingot.loops.ir import Contraction
 from ingot.schedule.target import Target
 
@@ -40,9 +40,6 @@ _COLUMNS = 32
 """Columns of the sums of a warp."""
 
 _BYTES = 2
-
-_FOUR_SUMS = ir.Type("{float, float, float, float}")
-_PAIR = ir.VectorType(F16, 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +226,7 @@ class _PipedProduct(Eights):
                 pairs += [four[:2], four[2:]]
             for line, four in zip(sums, fours, strict=True):
                 for cells, pair in zip(line, pairs, strict=True):
-                    self._multiplied(cells, four, pair)
+                    add_products(self.b, self.product.lhs.dtype, cells, four, pair)
 
     def _fragments(self, tiles: Tiles, to: ir.Value, first: ir.Value, term: int, by_rows: bool) -> list[ir.Value]:
         """Four words of a thread, of 16 rows from `first` on and 16 terms: eights of rows vary first `by_rows`."""
@@ -246,18 +243,6 @@ class _PipedProduct(Eights):
         how = ".trans" if is_turned else ""
         text = f"ldmatrix.sync.aligned.m8n8.x4{how}.shared.b16 {{$0, $1, $2, $3}}, [$4];"
         return ptx(b, text, [address], [I32] * 4)
-
-    def _multiplied(self, cells: Sequence[ir.Value], left: Sequence[ir.Value], right: Sequence[ir.Value]) -> None:
-        """Add the products of 16 rows and 8 columns to the sums of a thread."""
-        b, words = self.b, [*left, *right]
-        name = "llvm.nvvm.mma.m16n8k16.row.col.bf16"
-        if self.product.lhs.dtype is DType.FLOAT16:
-            name, words = "llvm.nvvm.mma.m16n8k16.row.col.f32.f32", [b.bitcast(word, _PAIR) for word in words]
-        arguments = [*words, *(b.load(cell, F32) for cell in cells)]
-        kind = ir.FunctionType(_FOUR_SUMS, [argument.type for argument in arguments])
-        four = b.call(b.module.declared(name, kind), arguments)
-        for number, cell in enumerate(cells):
-            b.store(b.extract_value(four, number, F32), cell)
 
     # --- results
 

@@ -47,7 +47,8 @@ _UPPER, _HALF = ~0x1FFF, 0x1000
 _SIGN, _INFINITY = 0x7FFFFFFF, 0x7F800000
 
 _UNDER_WAY = 16
-"""Words of the right operand that a thread has asked for, at most: more take registers that it does not have."""
+"""Words of the right operand that a thread asks for while it divides as many. Were they asked for four by four, each
+four would wait for all that were asked for since, which takes twice the time."""
 
 _TINY = (127 - 60) << 23
 """The bits of 2^-60: products of larger numbers, and of their lower halves, are normal numbers."""
@@ -229,32 +230,33 @@ class _Thirds(Gathered):
             start = self.index(index)
 
             def fetch(step: ir.Value, place: int) -> None:
-                """Ask for four words of a stage, or of the one after it, which are inside together."""
-                if place >= count:
-                    step, place = b.add(step, I32(1)), place - count
-                k = b.add(b.mul(step, I32(_TERMS)), b.add(first, I32(place)))
-                inside = b.icmp_signed("<", k, depth)
-                at = b.add(start, b.mul(b.zext(b.select(inside, k, I32(0)), I64), apart))
-                for word in words[place % _UNDER_WAY :][:_FOUR]:
-                    value = b.load(b.gep(pointer, [at], source_etype=I32), I32, 4)
-                    b.store(b.select(inside, value, I32(0)), word)
-                    at = b.add(at, apart)
+                """Ask for the words of a stage from a place on, or of the one after it; fours are inside together."""
+                if place == count:
+                    step, place = b.add(step, I32(1)), 0
+                for four in range(0, _UNDER_WAY, _FOUR):
+                    k = b.add(b.mul(step, I32(_TERMS)), b.add(first, I32(place + four)))
+                    inside = b.icmp_signed("<", k, depth)
+                    at = b.add(start, b.mul(b.zext(b.select(inside, k, I32(0)), I64), apart))
+                    for word in words[four : four + _FOUR]:
+                        value = b.load(b.gep(pointer, [at], source_etype=I32), I32, 4)
+                        b.store(b.select(inside, value, I32(0)), word)
+                        at = b.add(at, apart)
 
-            for place in range(0, _UNDER_WAY, _FOUR):
-                fetch(self.begin, place)
+            fetch(self.begin, 0)
             with self.loop(self.begin, self.end_of_split, I32(1)) as step:
                 now = b.load(stage, I32)
                 hopper.barrier_wait(b, b.add(self.empty, b.mul(now, I32(8))), b.load(phase, I32))
                 to = b.add(self.base, b.add(b.mul(now, I32(tile.stage_bytes)), I32(tile.rows * LINE)))
                 seen: tuple[ir.Value, ir.Value] | None = None
-                for place in range(0, count, _FOUR):
-                    four = [b.load(word, I32) for word in words[place % _UNDER_WAY :][:_FOUR]]
+                for place in range(0, count, _UNDER_WAY):
+                    values = [b.load(word, I32) for word in words]
                     fetch(step, place + _UNDER_WAY)
-                    address = self._swizzled(to, line, b.add(first, I32(place)))
-                    upper, lower = zip(*(_halves(b, word) for word in four), strict=True)
-                    hopper.store_four(b, address, upper)
-                    hopper.store_four(b, b.add(address, I32(tile.columns * LINE)), lower)
-                    most = _most(b, four)
+                    for within in range(0, _UNDER_WAY, _FOUR):
+                        address = self._swizzled(to, line, b.add(first, I32(place + within)))
+                        pairs = [_halves(b, word) for word in values[within : within + _FOUR]]
+                        hopper.store_four(b, address, [upper for upper, _ in pairs])
+                        hopper.store_four(b, b.add(address, I32(tile.columns * LINE)), [lower for _, lower in pairs])
+                    most = _most(b, values)
                     seen = most if seen is None else (_larger(b, seen[0], most[0]), _lesser(b, seen[1], most[1]))
                 assert seen is not None
                 self._note(now, own, seen)

@@ -68,6 +68,15 @@ def multiplied(
     return [b.extract_value(four, number, F32) for number in range(4)]
 
 
+def add_products(
+    b: Builder, dtype: DType, cells: Sequence[ir.Value], left: Sequence[ir.Value], right: Sequence[ir.Value]
+) -> None:
+    """The same for sums in memory."""
+    sums = multiplied(b, dtype, left, right, [b.load(cell, F32) for cell in cells])
+    for cell, total in zip(cells, sums, strict=True):
+        b.store(total, cell)
+
+
 def pair_of_halves(b: Builder, dtype: DType, low: ir.Value, high: ir.Value) -> ir.Value:
     """Two floats as halves, in one word."""
     kind, name = (F16, "f16") if dtype is DType.FLOAT16 else (BF16, "bf16")
