@@ -64,3 +64,17 @@ def test_weights_are_nudged_where_inputs_cannot_be() -> None:
     [y] = ingot.Session(moved, providers=("reference",)).run(None, {"x": np.ones(2, np.float32)})
     assert y.tolist() != [2.0, 0.0]
     assert y.tolist() == pytest.approx([2.0, 0.0], abs=1e-5)
+
+
+def test_models_that_do_not_end_are_not_counted_as_left_out() -> None:
+    pytest.importorskip("onnx")
+    from benchmarks.found_models.page import page
+
+    reasons = {
+        "pypi/a/m.onnx": "takes more than 120 s",
+        "pypi/b/m.onnx": "no inputs: x",
+        "pypi/c/m.onnx": "exit status 1",
+    }
+    text = page({name: {"not run": reason} for name, reason in reasons.items()})
+    assert "1 more are not run" in text
+    assert "## What did not end\n\n- pypi/a/m.onnx: takes more than 120 s\n- pypi/c/m.onnx: exit status 1\n" in text

@@ -32,6 +32,7 @@ def page(results: Mapping[str, Mapping[str, Any]], busy: bool = False) -> str:
     `busy` says that other programs were running.
     """
     ran = {name: result for name, result in results.items() if "not run" not in result}
+    ended = {name: result["not run"] for name, result in results.items() if _did_not_end(result)}
     failed = {name: result for name, result in ran.items() if result["failure"]}
     timed = {name: result for name, result in ran.items() if result["ours"]}
     ratios = {name: result["theirs"] / result["ours"] for name, result in timed.items()}
@@ -45,7 +46,7 @@ def page(results: Mapping[str, Mapping[str, Any]], busy: bool = False) -> str:
         f"{min(ratios.values(), default=math.nan):.2f}, {below} below 0.9; on the reference {calls} of {nodes} nodes "
         f"({calls / max(nodes, 1):.2%}), on average {share:.2%} of the time; first starts "
         f"{_mean(r['start'] / r['their_start'] for r in timed.values()):.1f} × onnxruntime's.\n",
-        f"{len(results) - len(ran)} more are not run by onnxruntime on any of the inputs tried.\n",
+        f"{len(results) - len(ran) - len(ended)} more are not run by onnxruntime on any of the inputs tried.\n",
         "\n| kind | models | speed | least |\n| --- | --- | --- | --- |\n",
         *(
             f"| {kind} | {len(some)} | {_mean(some):.2f} | {min(some):.2f} |\n"
@@ -58,6 +59,8 @@ def page(results: Mapping[str, Mapping[str, Any]], busy: bool = False) -> str:
     ]
     if failed:
         lines += ["\n## What fails\n\n", *(f"- {name}: {result['failure']}\n" for name, result in failed.items())]
+    if ended:
+        lines += ["\n## What did not end\n\n", *(f"- {name}: {reason}\n" for name, reason in ended.items())]
     settled = {name: result["settled"] for name, result in ran.items() if result.get("settled")}
     if settled:
         lines += ["\n## What differs, and is right\n\n", *(f"- {name}: {reason}\n" for name, reason in settled.items())]
@@ -66,6 +69,11 @@ def page(results: Mapping[str, Mapping[str, Any]], busy: bool = False) -> str:
         lines += ["\n## What the reference runs\n\n| nodes | operator and reason |\n| --- | --- |\n"]
         lines += [f"| {count} | {reason} |\n" for reason, count in reasons.most_common()]
     return "".join(lines)
+
+
+def _did_not_end(result: Mapping[str, Any]) -> bool:
+    """Whether a model took too long, or its process ended without a result: that may be of either engine."""
+    return str(result.get("not run", "")).startswith(("takes more than", "exit status"))
 
 
 def kind_of(name: str) -> str:
