@@ -44,8 +44,8 @@ _MOST_PROBLEMS = 200
 class Answers:
     """Answers about one model, computed when they are first asked for; safe for several threads.
 
-    `typed` gives the types of its values where they are not to be inferred. `runs_by_tab` are the runs that each tab has made
-    last, of this model or of another version of it, whose inputs are those of the next.
+    `typed` gives the types of its values where they are not to be inferred. `runs_by_tab` are the runs that each tab
+    has made last, of this model or of another version of it, whose inputs are those of the next.
     """
 
     model: Model
