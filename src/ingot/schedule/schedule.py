@@ -56,6 +56,11 @@ from ingot.schedule.winograd import Filters, winograd_of
 ConstantMemory = Tensor | Packed | Filters
 """The contents of a constant buffer."""
 
+_MOST_NESTS = 16
+"""Loop nests of a kernel, at most: LLVM takes more than twice as long for a function of twice as many, and as much more
+memory, until it has none. 42 reductions take 3.5 s as one kernel.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Scheduled:
@@ -113,6 +118,19 @@ def _schedule_kernel(kernel: Kernel, target: Target) -> tuple[Kernel, ...]:
                 f"{kernel.name}_parts", tuple(schedule_nest(part, target) for part in split.parts), split.buffers
             )
             return parts, kernel_of(kernel.name, (schedule_nest(split.whole, target),), kernel.writes)
+    return tuple(scheduled for part in _divided(kernel) for scheduled in _schedule_nests(part, target))
+
+
+def _divided(kernel: Kernel) -> tuple[Kernel, ...]:
+    """A kernel of many loop nests, as that of a long Concat, as several that store parts of the same."""
+    is_plain = all(isinstance(nest, Nest) for nest in kernel.nests)
+    if len(kernel.nests) <= _MOST_NESTS or not is_plain or not set(kernel.writes).isdisjoint(kernel.reads):
+        return (kernel,)
+    parts = (kernel.nests[first : first + _MOST_NESTS] for first in range(0, len(kernel.nests), _MOST_NESTS))
+    return tuple(kernel_of(f"{kernel.name}_{n}", part, kernel.writes) for n, part in enumerate(parts))
+
+
+def _schedule_nests(kernel: Kernel, target: Target) -> tuple[Kernel, ...]:
     nests = tuple(_schedule(nest, kernel.name, target) for nest in kernel.nests)
     return _with_rows_before(kernel, nests)
 
