@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from ingot.dtypes import Array
 from ingot.runtime import executable
 from ingot.runtime.plan import Jump
 from ingot.runtime.run import PlanRunner
+from ingot.schedule.recurrence import enclose_loops
 from ingot.session import Session
 
 HEADER = '<ir_version: 10, opset_import: ["" : 21]>'
@@ -171,7 +173,8 @@ NESTED = f"""{HEADER} g (float[n] x, int64 m, int64 k) => (float[n] y) {{
 
 def test_states_written_before_a_call_swap_their_memory_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs of other sizes place the segments again, each for itself: of the two of a pair never only one."""
-    monkeypatch.setattr("ingot.schedule.recurrence.MOST_RECURRENT", -1)  # or the loop is inside of a kernel
+    outside = partial(enclose_loops, most=-1)  # or the loop is inside of a kernel
+    monkeypatch.setattr("ingot.schedule.schedule.enclose_loops", outside)
     compiled = session(SWAPPED_AFTER_A_CALL)
     reference = Session(ingot.parse_model(SWAPPED_AFTER_A_CALL), providers=("reference",))
     for length, batch, steps in [(200, 1, 1), (1, 1, 1), (1, 1, 1), (1, 1, 1), (90, 2, 3), (1, 2, 1), (9, 1, 1)]:
