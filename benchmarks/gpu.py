@@ -280,13 +280,11 @@ def _kernels(_: argparse.Namespace) -> tuple[str, int]:
         ("Softmax, float16", (262144, 512), "y = Softmax (x)", lambda x: x.softmax(-1), ()),
     ]  # fmt: skip
     about = (
-        "Ours is the launch of a run, which copies inputs of up to 2 MiB from the host too, and results back, and changes "
-        "the layout of images; PyTorch's copies nothing."
+        "Ours is the launch of a run, which copies inputs of up to 2 MiB from the host too, and results back, and "
+        "changes the layout of images; PyTorch's copies nothing."
     )
-    lines, wrong = (
-        [about, "", "| kernel | ours µs | torch µs | torch / ours | GB/s | error |", "|---|---|---|---|---|---|"],
-        0,
-    )
+    wrong = 0
+    lines = [about, "", "| kernel | ours µs | torch µs | torch / ours | GB/s | error |", "|---|---|---|---|---|---|"]
     begin = time.monotonic()
     for name, shape, body, peer, others in rows:
         own: Any = peer
