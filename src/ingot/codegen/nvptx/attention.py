@@ -11,6 +11,7 @@ from ingot.codegen.nvptx.attention_hopper import KEYS, VALUES, HopperTile, emit_
 from ingot.codegen.nvptx.attention_rows import emit_finish
 from ingot.codegen.nvptx.gpu import Gpu
 from ingot.codegen.nvptx.grid import WARP
+from ingot.codegen.nvptx.hopper import PROCESSOR
 from ingot.codegen.nvptx.step import Plan, Step, TensorMap
 from ingot.codegen.nvptx.sums import FINISH
 from ingot.codegen.nvptx.variant import Function
@@ -31,8 +32,6 @@ _FLOATS = {
     "floats32": FloatsTile(32, 64, 128),
     "floats128": FloatsTile(128, 64, 256),
 }
-_HOPPER_PROCESSOR = "sm_90a"
-
 _WIDE = 128
 """The widest heads of which a thread holds two stacks, or eight rows, in registers, and a tile four stages."""
 
@@ -98,7 +97,7 @@ def functions(nest: Attention, target: Target) -> dict[str, Function]:
     for name, halves in _HALVES.items():
         if halves.stacked == 1 or _is_narrow(nest):
             own[name] = Function(partial(emit_halves, nest=nest, tile=halves), halves.warps * WARP, 1, ("splits",))
-    if target.cpu == _HOPPER_PROCESSOR and _is_narrow(nest) and not isinstance(walks_of(nest), str):
+    if target.cpu == PROCESSOR and _is_narrow(nest) and not isinstance(walks_of(nest), str):
         for name, hopper in _HOPPER.items():
             if hopper.warpgroups > 2 and _widest(nest) > _NARROW:
                 continue

@@ -17,7 +17,7 @@ from ingot.codegen.nvptx.async_copy import commit_copies, wait_for_copies
 from ingot.codegen.nvptx.attention_halves import halves_of
 from ingot.codegen.nvptx.attention_rows import LOW, AttentionRows
 from ingot.codegen.nvptx.grid import WARP, barrier, register
-from ingot.codegen.nvptx.hopper import LINE, WARPGROUP, DynamicMemory
+from ingot.codegen.nvptx.hopper import LINE, WARPGROUP, dynamic_address
 from ingot.codegen.nvptx.shared_tile import SharedTile
 from ingot.codegen.nvptx.step import TensorMap
 from ingot.codegen.nvptx.tma_operand import LINE_ELEMENTS, Sizes, Walk, map_of, walk_of
@@ -165,7 +165,7 @@ class _Hopper(AttentionRows):
             b.mul(self.group, I64(_ROWS)), b.add(b.mul(b.sdiv(of_group, I64(WARP)), I64(16)), b.sdiv(lane, I64(4)))
         )
         self.pair = b.mul(b.srem(lane, I64(4)), I64(2))
-        self.base = DynamicMemory(b)
+        self.base = dynamic_address(b)
         keys, values = LINE * tile.step * self.key_panels, LINE * tile.step * self.value_panels
         at_keys = b.add(self.base, I32(LINE * tile.height * self.key_panels))
         at_values = b.add(at_keys, I32(tile.stages * keys))

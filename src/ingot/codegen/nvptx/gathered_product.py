@@ -26,8 +26,6 @@ from ingot.codegen.nvptx.wgmma_tiles import PARAMETERS, RIGHT, TILES, WgmmaTile
 from ingot.loops.ir import Contraction, Var
 from ingot.schedule.target import Target
 
-_PROCESSOR = "sm_90a"
-
 _MOST_ROWS = 128
 """Rows of a tile whose places a thread holds in registers."""
 
@@ -46,8 +44,8 @@ _MOST_TILES = 1 << 30
 
 
 def refuses(product: Contraction, target: Target) -> str | None:
-    if target.cpu != _PROCESSOR:
-        return f"{_PROCESSOR} alone has its instructions"
+    if target.cpu != hopper.PROCESSOR:
+        return f"{hopper.PROCESSOR} alone has its instructions"
     if not is_of_halves(product):
         return "its operands are no halves"
     if not isinstance(walks_of(product), str):

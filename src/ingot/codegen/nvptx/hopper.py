@@ -11,6 +11,7 @@ from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.types import F32, I32, I64
 from ingot.codegen.nvptx.inline import ptx
+from ingot.codegen.nvptx.warp_tiles import DynamicShared
 from ingot.dtypes import DType
 
 WARPGROUP = 128
@@ -18,6 +19,9 @@ WARPGROUP = 128
 
 LINE = 128
 """Bytes of a line of a tile, whose pieces of 16 bytes are swizzled by its number."""
+
+PROCESSOR = "sm_90a"
+"""The processor that alone has these instructions."""
 
 ATOM = 8 * LINE
 """Bytes of the eight lines after which swizzling repeats: tiles begin at multiples of them."""
@@ -209,18 +213,10 @@ def set_registers(b: Builder, count: int, *, more: bool) -> None:
 # --- shared memory, and clusters of blocks
 
 
-class DynamicMemory(ir.Value):
+def dynamic_address(b: Builder) -> ir.Value:
     """The address of the shared memory that a launch asks for, aligned as tiles have to be."""
-
-    __slots__ = ("line",)
-
-    def __init__(self, b: Builder) -> None:
-        super().__init__(I32, 'ptrtoint (ptr addrspace(3) @"dynamic" to i32)')
-        self.line = f'@"dynamic" = external addrspace(3) global [0 x i8], align {ATOM}'
-        b.module.globals["dynamic"] = self  # type: ignore[assignment]
-
-    def __str__(self) -> str:
-        return self.line
+    DynamicShared(b.module)
+    return ir.Value(I32, 'ptrtoint (ptr addrspace(3) @"dynamic" to i32)')
 
 
 def store_pair(b: Builder, address: ir.Value, pair: Sequence[ir.Value]) -> None:

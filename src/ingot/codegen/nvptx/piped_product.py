@@ -19,7 +19,7 @@ from ingot.codegen.nvptx.async_copy import commit_copies, wait_for_copies
 from ingot.codegen.nvptx.eights import LANES, Eights, stores_eights
 from ingot.codegen.nvptx.grid import WARP, barrier, register
 from ingot.codegen.nvptx.half_product import is_of_halves
-from ingot.codegen.nvptx.hopper import DynamicMemory
+from ingot.codegen.nvptx.hopper import dynamic_address
 from ingot.codegen.nvptx.inline import ptx
 from ingot.codegen.nvptx.pieces import Operand, Tiles, fits, left_of, refuses_operand, right_of
 from ingot.codegen.nvptx.sums import SPLITS
@@ -133,7 +133,7 @@ class _PipedProduct(Eights):
         warp, down = b.udiv(self.thread, I32(WARP)), tile.rows // tile.height
         self.warp_row = b.mul(b.urem(warp, I32(down)), I32(tile.height))
         self.warp_column = b.mul(b.udiv(warp, I32(down)), I32(_COLUMNS))
-        self.base = DynamicMemory(b)
+        self.base = dynamic_address(b)
         rows, columns, depth = (b.trunc(size, I32) for size in (self.rows, self.columns, self.depth))
         row_tiles = _up(b, rows, I32(tile.rows))
         block = b.trunc(register(b, "ctaid.x"), I32)

@@ -33,8 +33,6 @@ from ingot.dtypes import DType
 from ingot.loops.ir import Contraction
 from ingot.schedule.target import Target
 
-_PROCESSOR = "sm_90a"
-
 _FOUR = 4
 """Neighbours that are copied at once."""
 
@@ -117,8 +115,8 @@ TILES = {
 
 
 def refuses(product: Contraction, target: Target) -> str | None:
-    if target.cpu != _PROCESSOR:
-        return f"{_PROCESSOR} alone has its instructions"
+    if target.cpu != hopper.PROCESSOR:
+        return f"{hopper.PROCESSOR} alone has its instructions"
     left, right = left_of(product), right_of(product)
     if any(dtype is not DType.FLOAT32 for dtype in (product.dtype, left.load.dtype, right.load.dtype)):
         return "it is not of float32"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+from ingot.codegen.nvptx import hopper
 from ingot.codegen.nvptx.eights import stores_eights
 from ingot.codegen.nvptx.half_product import is_of_halves
 from ingot.codegen.nvptx.tma_operand import map_of, walks_of
@@ -14,14 +15,12 @@ from ingot.codegen.nvptx.wgmma_tiles import LEFT, PARAMETERS, RIGHT, TILES
 from ingot.loops.ir import Contraction
 from ingot.schedule.target import Target
 
-_PROCESSOR = "sm_90a"
-
 _MOST_TILES = 1 << 30
 
 
 def refuses(product: Contraction, target: Target) -> str | None:
-    if target.cpu != _PROCESSOR:
-        return f"{_PROCESSOR} alone has its instructions"
+    if target.cpu != hopper.PROCESSOR:
+        return f"{hopper.PROCESSOR} alone has its instructions"
     if not is_of_halves(product):
         return "its operands are no halves"
     walks = walks_of(product)

@@ -19,7 +19,7 @@ from ingot.codegen.llvm.types import F32, I32, I64, PTR, stack_slot
 from ingot.codegen.nvptx import hopper
 from ingot.codegen.nvptx.eights import LANES, Eight, Eights
 from ingot.codegen.nvptx.grid import WARP, barrier, register
-from ingot.codegen.nvptx.hopper import LINE, WARPGROUP, DynamicMemory
+from ingot.codegen.nvptx.hopper import LINE, WARPGROUP, dynamic_address
 from ingot.codegen.nvptx.tma_operand import LINE_ELEMENTS, Walk, walks_of
 from ingot.codegen.nvptx.wgmma_tiles import BAND, LEFT, PANEL, PARAMETERS, PART, RIGHT, WgmmaTile
 from ingot.loops.ir import Contraction
@@ -52,7 +52,7 @@ class WgmmaProduct(Eights):
         )
         self.maps: tuple[ir.Value, ...] = (ir.Value(PTR, f"%{LEFT}"), ir.Value(PTR, f"%{RIGHT}"))
         self.thread32 = b.trunc(register(b, "tid.x"), I32)
-        self.base = DynamicMemory(b)
+        self.base = dynamic_address(b)
         self.staging = b.add(self.base, I32(tile.stages * tile.stage_bytes))
         self.full = b.add(self.staging, I32(tile.staging_bytes))
         self.empty = b.add(self.full, I32(8 * tile.stages))
