@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
 from textwrap import dedent
@@ -48,6 +49,13 @@ def test_the_python_of_a_page_runs_from_top_to_bottom(page: Path, tmp_path: Path
 def test_no_page_has_a_placeholder_that_was_to_be_filled_in() -> None:
     pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
     assert [page.name for page in pages if re.search(r"@[A-Z_]+@", page.read_text("utf-8"))] == []
+
+
+def test_no_two_entries_of_the_changelog_begin_with_the_same_words() -> None:
+    entries = re.findall(r"^- ((?:.+\n(?!- |\n|#))*.+)", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
+    beginnings = Counter(" ".join(entry.split()[:10]) for entry in entries)
+    assert len(beginnings) > 200
+    assert [words for words, count in beginnings.items() if count > 1] == []
 
 
 def test_the_readme_shows_loading_editing_saving_and_building() -> None:
