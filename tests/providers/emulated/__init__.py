@@ -39,7 +39,8 @@ HAS_COMPILER = shutil.which("cc") is not None
 _REGISTERS = [f"{name}.{axis}" for name in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz"]
 _INVALID_VALUE, _INVALID_HANDLE = 1, 400
 _MAP_BYTES = 128
-_MOST_SHARED = 232_448
+SHARED = 97
+"""The attribute that has the most shared memory of a block."""
 _KERNEL = r'define ptx_kernel void @"(\w+)"\((.*)\) \{'
 _NAMES = {
     2: b"CUDA_ERROR_OUT_OF_MEMORY",
@@ -49,7 +50,9 @@ _NAMES = {
     719: b"CUDA_ERROR_LAUNCH_FAILED",
     901: b"CUDA_ERROR_STREAM_CAPTURE_INVALIDATED",
 }
-_ATTRIBUTES = {13: 1_980_000, 16: 4, 36: 3_201_000, 37: 6144, 75: 9, 76: 0, 97: 232_448}
+_ATTRIBUTES = {13: 1_980_000, 16: 4, 36: 3_201_000, 37: 6144, 75: 9, 76: 0, SHARED: 232_448}
+AMPERE = {75: 8, 76: 6, SHARED: 101_376}
+"""What differs for a small GPU before Hopper: its capability, and the shared memory of a block."""
 
 
 class Emulated(Cuda):
@@ -75,8 +78,9 @@ def as_text(_digest: str, _target: Target, emit: Callable[[], Emitted], /) -> Pe
 class Library:
     """What `libcuda` would be: its functions return a number, which is zero unless it is in `failures`."""
 
-    def __init__(self, devices: int = 1) -> None:
+    def __init__(self, devices: int = 1, attributes: Mapping[int, int] | None = None) -> None:
         self.devices = devices
+        self.attributes = {**_ATTRIBUTES, **(attributes or {})}
         self.failures: dict[str, int] = {}
         self.calls: list[str] = []
         self.launched: list[str] = []
@@ -126,7 +130,7 @@ class Library:
         out._obj.value = 1 << 30
 
     def do_cuDeviceGetAttribute(self, out: Any, which: int, _device: int) -> None:
-        out._obj.value = _ATTRIBUTES[which]
+        out._obj.value = self.attributes[which]
 
     def do_cuDevicePrimaryCtxRetain(self, out: Any, _device: int) -> None:
         self._handle(out, "context")
@@ -195,7 +199,7 @@ class Library:
         if module is None:
             places = (ctypes.c_uint64 * (3 * grid[1])).from_address(arguments[0])
             return self._begin(partial(_copy, list(places)))
-        if rest[6] > _MOST_SHARED:
+        if rest[6] > self.attributes[SHARED]:
             return _INVALID_VALUE
         kernel = module.kernels[name]
         held = [ctypes.string_at(address, size) for address, size in zip(arguments, kernel.sizes, strict=True)]

@@ -30,10 +30,14 @@ _HOPPER = {
 }
 _FLOATS = {
     "floats32": FloatsTile(32, 64, 128),
+    "floats32x16": FloatsTile(32, 16, 128),
     "floats128": FloatsTile(128, 64, 256),
 }
 _WIDE = 128
 """The widest heads of which a thread holds two stacks, or eight rows, in registers, and a tile four stages."""
+
+_NARROW_FLOATS, _WIDE_FLOATS = ("floats32", "floats128"), ("floats32", "floats32x16")
+"""The functions of float32 for such heads, and for wider ones, of whose tiles not every GPU has room for 64 keys."""
 
 _NARROW = 64
 """The widest heads for which three warpgroups have registers."""
@@ -68,8 +72,11 @@ _PACES = {
     "hopper128": Pace(4.2e-6, 1.5e-6, 1.5e-6, 1),
     "hopper192": Pace(4.8e-6, 2.0e-6, 2.0e-6, 1),
     "floats32": Pace(4.0e-6, 2.6e-6, 4.8e-6, 2),
+    "floats32x16": Pace(4.0e-6, 1.0e-6, 1.6e-6, 2),
     "floats128": Pace(4.0e-6, 8.4e-6, 8.4e-6, 1),
 }
+"""All measured but that of 16 keys, which is reckoned from the one of 64."""
+
 _CLOCK = 1.98e9
 """Measured beside PyTorch, in graphs, at so many cycles a second."""
 
@@ -89,9 +96,9 @@ _SHORTEST_PART = 4
 def functions(nest: Attention, target: Target) -> dict[str, Function]:
     """The functions of attention, by name, and the one that adds the parts of blocks that divide the keys."""
     own = {FINISH: Function(partial(emit_finish, nest=nest), _FINISH_THREADS, 2, ("splits",))}
-    for name, floats in _FLOATS.items():
-        if floats.own_rows < 8 or _is_narrow(nest):
-            own[name] = Function(partial(emit_floats, nest=nest, tile=floats), floats.threads, 1, ("splits",))
+    for name in _NARROW_FLOATS if _is_narrow(nest) else _WIDE_FLOATS:
+        floats = _FLOATS[name]
+        own[name] = Function(partial(emit_floats, nest=nest, tile=floats), floats.threads, 1, ("splits",))
     if halves_of(nest) is None:
         return own
     for name, halves in _HALVES.items():
