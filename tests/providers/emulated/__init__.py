@@ -39,6 +39,7 @@ HAS_COMPILER = shutil.which("cc") is not None
 _REGISTERS = [f"{name}.{axis}" for name in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz"]
 _INVALID_VALUE, _INVALID_HANDLE = 1, 400
 _MAP_BYTES = 128
+_PLAIN_SHARED = 48 << 10
 SHARED = 97
 """The attribute that has the most shared memory of a block."""
 _KERNEL = r'define ptx_kernel void @"(\w+)"\((.*)\) \{'
@@ -87,6 +88,8 @@ class Library:
         self.allocated: dict[int, Any] = {}
         self.live: set[tuple[str, int]] = set()
         """Streams, graphs and captures that were created and not destroyed, each by its kind and number."""
+        self.allowed: dict[int, int] = {}
+        """The dynamic shared memory that functions may have, where it was set."""
         self._handles: list[Any] = []
         self._current = threading.local()
         self._capturing: list[Callable[[], int]] | None = None
@@ -188,6 +191,10 @@ class Library:
     def do_cuModuleGetFunction(self, out: Any, module: int, name: bytes) -> None:
         self._handle(out, (name.decode(), self._handles[module - 1]))
 
+    def do_cuFuncSetAttribute(self, function: int, _which: int, value: int) -> int:
+        self.allowed[function] = value
+        return _INVALID_VALUE if value > self.attributes[SHARED] else 0
+
     def do_cuLaunchCooperativeKernel(self, function: int, *rest: Any) -> int:
         return self.do_cuLaunchKernel(function, *rest, None, True)
 
@@ -199,7 +206,7 @@ class Library:
         if module is None:
             places = (ctypes.c_uint64 * (3 * grid[1])).from_address(arguments[0])
             return self._begin(partial(_copy, list(places)))
-        if rest[6] > self.attributes[SHARED]:
+        if rest[6] > self.allowed.get(function, _PLAIN_SHARED):
             return _INVALID_VALUE
         kernel = module.kernels[name]
         held = [ctypes.string_at(address, size) for address, size in zip(arguments, kernel.sizes, strict=True)]
