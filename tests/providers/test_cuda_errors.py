@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import threading
 import time
 from collections.abc import Sequence
@@ -11,14 +12,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ingot import InputError
 from ingot.codegen.nvptx.step import Plan
+from ingot.dtypes import Array
 from ingot.errors import ProviderError
 from ingot.providers.cuda import copies
 from ingot.providers.cuda.device import Device
 from ingot.providers.cuda.driver import Driver, DriverError
 from ingot.providers.cuda.launcher import Launcher, SizesOf
 from ingot.providers.cuda.stored import StoredKernel
-from ingot.runtime.device_array import DeviceArray
+from ingot.runtime.device_array import DeviceArray, is_contiguous
 from providers.emulated import HAS_COMPILER, Emulated, Library
 from providers.test_cuda import graph, normal, opened
 
@@ -151,3 +154,69 @@ def test_launches_of_nothing_are_planned_once() -> None:
         places = (ctypes.addressof(none), ctypes.addressof(none), ctypes.addressof(sizes), ctypes.addressof(none))
         assert launcher.callback(*places, 0, 0, 1) == 0
     assert planned == [(7,)]
+
+
+class Interfaced:
+    """A tensor on a GPU that has only the interface of CUDA's arrays."""
+
+    def __init__(self, own: DeviceArray, **fields: object) -> None:
+        self._own, self._fields = own, fields
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, object]:
+        return {**self._own.__cuda_array_interface__, **self._fields}
+
+
+@emulated
+def test_arrays_of_cuda_are_read_after_their_stream_in_any_thread() -> None:
+    provider = Emulated()
+    memory, array = provider.memory, normal(3, 4)
+    own = DeviceArray.of(array, memory)
+    values: list[Array] = []
+
+    def read() -> None:
+        adopted = memory.adopted(Interfaced(own, stream=1, strides=(16, 4)))
+        assert adopted is not None
+        values.append(adopted.numpy())
+
+    provider.library.calls.clear()
+    thread = threading.Thread(target=read)
+    thread.start()
+    thread.join()
+    np.testing.assert_array_equal(values, [array])
+    calls = provider.library.calls
+    assert calls.index("cuCtxSetCurrent") < calls.index("cuStreamSynchronize"), "streams are those of a context"
+    with pytest.raises(InputError, match="not contiguous"):
+        memory.adopted(Interfaced(own, strides=(4, 12)))
+
+
+def test_tensors_are_contiguous_where_their_elements_lie_in_order() -> None:
+    assert is_contiguous((2, 3), (3, 1), 1)
+    assert is_contiguous((2, 1, 3), (12, 77, 4), 4)
+    assert is_contiguous((3, 0, 2), (2, 2, 1), 1)
+    assert is_contiguous((), (), 8)
+    assert not is_contiguous((2, 3), (1, 2), 1)
+    assert not is_contiguous((2, 3), (4, 1), 1)
+
+
+@emulated
+def test_the_stream_that_the_driver_calls_zero_is_the_legacy_one_of_others() -> None:
+    asked: list[int | None] = []
+    memory = Emulated().memory
+    own = DeviceArray.of(normal(3), memory)
+
+    class Foreign:
+        def __dlpack_device__(self) -> tuple[int, int]:
+            return own.__dlpack_device__()
+
+        def __dlpack__(self, stream: int | None = None) -> object:
+            asked.append(stream)
+            return own.__dlpack__(stream=stream)
+
+    memory._stream = 0
+    adopted = memory.adopted(Foreign())
+    assert adopted is not None
+    assert adopted.address == own.address
+    assert asked == [1]
+    del adopted
+    gc.collect()
