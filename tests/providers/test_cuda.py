@@ -553,6 +553,11 @@ def test_tiles_of_halves_are_those_that_were_the_fastest(rows: int, columns: int
     assert step.function == name
 
 
+def test_sums_of_nothing_are_those_of_a_function_that_walks_no_axes() -> None:
+    (step,) = plan_of(64, 3136, 256, 0, gpu=A100).steps
+    assert step.function == "large", "steps along several axes, of which one has no places, would never end"
+
+
 def test_no_more_partial_sums_than_there_is_memory_for() -> None:
     for step in plan_of(1, 600, 600, 1 << 16, gpu=A100).steps:
         assert step.grid[1] * 600 * 600 <= SPLIT_ELEMENTS

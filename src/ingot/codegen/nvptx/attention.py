@@ -12,7 +12,7 @@ from ingot.codegen.nvptx.attention_rows import emit_finish
 from ingot.codegen.nvptx.gpu import Gpu
 from ingot.codegen.nvptx.grid import WARP
 from ingot.codegen.nvptx.hopper import PROCESSOR
-from ingot.codegen.nvptx.step import Plan, Step, TensorMap
+from ingot.codegen.nvptx.step import MOST_PLACES, Plan, Step, TensorMap
 from ingot.codegen.nvptx.sums import FINISH
 from ingot.codegen.nvptx.variant import Function
 from ingot.dataclass import dataclass
@@ -47,7 +47,6 @@ _FEW_SCORES = 1 << 12
 
 _FINISH_THREADS = 256
 _MOST_BLOCKS = 64
-_MOST_PLACES = 65_535
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +181,7 @@ def choices(sized: SizedAttention) -> Iterator[Choice]:
             continue
         maps: tuple[TensorMap, ...] | None = ()
         if isinstance(tile, HopperTile):
-            maps = maps_of(nest, sized, tile) if sized.keys > 0 and sized.batch <= _MOST_PLACES else None
+            maps = maps_of(nest, sized, tile) if sized.keys > 0 and sized.batch <= MOST_PLACES else None
         shared = tile.shared(nest.tile.rows, nest.tile.lanes)
         if maps is None or shared > gpu.shared:
             continue
@@ -213,7 +212,7 @@ def planned(sized: SizedAttention, choice: Choice, splits: int) -> Plan:
     shared = (at_once - 1) / max(1, pace.resident - 1)
     a_tile = (pace.alone + (pace.full - pace.alone) * shared) * (1 + _OF_WIDTH * (width - 1))
     seconds = (pace.fill + waves * (a_tile * -(-key_tiles // splits)) + (waves - 1) * _WAVE) * _CLOCK / gpu.clock
-    grid = row_tiles, min(batch, _MOST_PLACES), splits
+    grid = row_tiles, min(batch, MOST_PLACES), splits
     step = Step(choice.name, grid, (choice.threads, 1), (splits,), choice.maps, choice.shared)
     if splits == 1:
         return Plan(seconds, (step,))
