@@ -780,6 +780,39 @@ def test_a_tensor_elsewhere_is_no_input_and_results_need_a_device() -> None:
     host = Session(ingot.parse_model(graph("float[n] x", "y = Exp (x)")), providers=("reference",))
     with pytest.raises(InputError, match="no device to place results on"):
         host.run(None, {"x": normal(3)}, placement="device")
+    with pytest.raises(InputError, match="there is no placement 'gpu'"):
+        host.run(None, {"x": normal(3)}, placement="gpu")  # type: ignore[arg-type]
+
+
+@emulated
+def test_threads_run_one_session_with_sizes_and_placements_of_their_own() -> None:
+    session = opened(graph("float[n, m] x", "t = Exp (x) y = Softmax (t)"))
+    wrong: list[int] = []
+
+    def run(own: int) -> None:
+        for turn in range(12):
+            x = normal(1 + (own + turn) % 3, 5) + own
+            (result,) = session.run(None, {"x": x}, placement="device" if turn % 2 else "host")
+            if not np.allclose(np.asarray(result), _softmax(np.exp(x)), 1e-4):
+                wrong.append(own)
+
+    threads = [threading.Thread(target=run, args=(own,)) for own in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+@emulated
+def test_strings_stay_on_the_host() -> None:
+    text = f"{HEAD} g (string[n] s, float[n] x) => (t, y) {{ t = StringConcat (s, s) y = Exp (x) }}"
+    session = Session(ingot.parse_model(text), providers=(Emulated(), "reference"))
+    feeds = {"s": np.array(["a", "bc"], object), "x": normal(2)}
+    for _ in range(2):
+        strings, numbers = session.run(None, feeds, placement="device")
+        np.testing.assert_array_equal(strings, ["aa", "bcbc"])
+        assert isinstance(numbers, DeviceArray)
 
 
 @emulated

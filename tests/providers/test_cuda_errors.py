@@ -16,11 +16,12 @@ from ingot import InputError
 from ingot.codegen.nvptx.step import Plan
 from ingot.dtypes import Array
 from ingot.errors import ProviderError
-from ingot.providers.cuda import copies
+from ingot.providers.cuda import copies, device
 from ingot.providers.cuda.device import Device
 from ingot.providers.cuda.driver import Driver, DriverError
 from ingot.providers.cuda.launcher import Launcher, SizesOf
 from ingot.providers.cuda.stored import StoredKernel
+from ingot.runtime.device import Block, block_of
 from ingot.runtime.device_array import DeviceArray, is_contiguous
 from providers.emulated import HAS_COMPILER, Emulated, Library
 from providers.test_cuda import graph, normal, opened
@@ -34,35 +35,35 @@ def test_a_run_whose_results_have_no_memory_waits_for_its_kernels() -> None:
     session = opened(graph("float[n] x", "y = Exp (x)"), provider)
     for _ in range(3):
         session.run(None, feeds)
-    device, allocate = provider.memory, provider.memory.allocate
+    memory, allocate = provider.memory, provider.memory.allocate
 
     def full(*_: object) -> int:
         raise ProviderError("no memory is left")
 
-    device.allocate = full  # type: ignore[method-assign, assignment]
+    memory.allocate = full  # type: ignore[method-assign, assignment]
     provider.library.calls.clear()
     with pytest.raises(ProviderError, match="no memory is left"):
         session.run(None, feeds, placement="device")
     assert provider.library.calls[-2:] == ["cuGraphLaunch", "cuStreamSynchronize"], "another run has its memory next"
-    device.allocate = allocate  # type: ignore[method-assign]
+    memory.allocate = allocate  # type: ignore[method-assign]
     np.testing.assert_allclose(session.run(None, feeds)[0], np.exp(feeds["x"]), 1e-5)
 
 
 def test_what_one_thread_allows_a_function_another_does_not_take_away() -> None:
     library = Library()
-    device, call = Device(Driver(library)), library.do_cuFuncSetAttribute
+    own, call = Device(Driver(library)), library.do_cuFuncSetAttribute
     large, small = 200_000, 100_000
     others: list[threading.Thread] = []
 
     def meets(function: int, which: int, size: int) -> int:
         if size == small:  # the other thread comes in between what this one asked and what it does
-            others.append(threading.Thread(target=device.launch, args=(1, (1, 1, 1), (1, 1), [], (), large)))
+            others.append(threading.Thread(target=own.launch, args=(1, (1, 1, 1), (1, 1), [], (), large)))
             others[0].start()
             others[0].join(0.2)
         return call(function, which, size)
 
-    device.driver._library = _Calling(library, meets)
-    device.launch(1, (1, 1, 1), (1, 1), [], (), small)
+    own.driver._library = _Calling(library, meets)
+    own.launch(1, (1, 1, 1), (1, 1), [], (), small)
     others[0].join()
     assert library.allowed[1] == large
 
@@ -75,6 +76,24 @@ class _Calling:
 
     def __getattr__(self, name: str) -> Any:
         return (lambda *_: 0) if name == "cuLaunchKernel" else getattr(self._library, name)
+
+
+@emulated
+def test_threads_that_capture_loops_count_with_the_same_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    memory, own = Emulated().memory, block_of
+
+    def slowly(*arguments: Any) -> Block:
+        time.sleep(0.1)
+        return own(*arguments)
+
+    monkeypatch.setattr(device, "block_of", slowly)
+    addresses: list[int] = []
+    threads = [threading.Thread(target=lambda: addresses.append(memory.numbers.address)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert addresses == [memory.numbers.address] * 2, "a graph that was captured would read memory that is given back"
 
 
 @emulated

@@ -76,6 +76,13 @@ def as_text(_digest: str, _target: Target, emit: Callable[[], Emitted], /) -> Pe
     return pending
 
 
+class _Thread(threading.local):
+    """The current context of a thread, and what it captures."""
+
+    context: int | None = None
+    capturing: list[Callable[[], int]] | None = None
+
+
 class Library:
     """What `libcuda` would be: its functions return a number, which is zero unless it is in `failures`."""
 
@@ -91,8 +98,7 @@ class Library:
         self.allowed: dict[int, int] = {}
         """The dynamic shared memory that functions may have, where it was set."""
         self._handles: list[Any] = []
-        self._current = threading.local()
-        self._capturing: list[Callable[[], int]] | None = None
+        self._current, self._lock = _Thread(), threading.Lock()
 
     def __getattr__(self, name: str) -> Callable[..., int]:
         if not name.startswith("cu"):
@@ -104,18 +110,19 @@ class Library:
         self.calls.append(name)
         code = self.failures.get(name, 0)
         if code and name == "cuStreamEndCapture":
-            self._capturing = None
+            self._current.capturing = None
         return code or own(self, *arguments) or 0
 
     def _handle(self, out: Any, thing: Any, kind: str | None = None) -> None:
-        self._handles.append(thing)
-        out._obj.value = len(self._handles)
+        with self._lock:
+            self._handles.append(thing)
+            out._obj.value = number = len(self._handles)
         if kind is not None:
-            self.live.add((kind, len(self._handles)))
+            self.live.add((kind, number))
 
     def _is_elsewhere(self, stream: int) -> bool:
         """Whether a stream is of another context than the current one, where nothing can be launched on it."""
-        return bool(self._handles[stream - 1] != getattr(self._current, "context", None))
+        return bool(self._handles[stream - 1] != self._current.context)
 
     def do_cuGetErrorName(self, code: int, out: Any) -> None:
         out._obj.value = _NAMES.get(code)
@@ -214,17 +221,17 @@ class Library:
         return self._begin(partial(_launch, module, name, grid, block, held, grid[0] if rest[-1] is True else 0))
 
     def _begin(self, work: Callable[[], int]) -> int:
-        if self._capturing is not None:
-            self._capturing.append(work)
+        if self._current.capturing is not None:
+            self._current.capturing.append(work)
             return 0
         return work()
 
     def do_cuStreamBeginCapture_v2(self, _stream: int, _mode: int) -> None:
-        self._capturing = []
+        self._current.capturing = []
 
     def do_cuStreamEndCapture(self, _stream: int, out: Any) -> None:
-        self._handle(out, self._capturing, "graph")
-        self._capturing = None
+        self._handle(out, self._current.capturing, "graph")
+        self._current.capturing = None
 
     def do_cuEventCreate(self, out: Any, _flags: int) -> None:
         self._handle(out, "event")
@@ -282,13 +289,14 @@ def _launch(
     values = [ctypes.create_string_buffer(value, len(value)) for value in held]
     addresses = (ctypes.c_void_p * len(held))(*map(ctypes.addressof, values))
     address = module.engine.get_function_address(f"run_{name}")
-    code = machine().emulated_launch(
-        ctypes.c_void_p(address),
-        addresses,
-        (ctypes.c_int * 3)(*grid),
-        (ctypes.c_int * 3)(*block),
-        together or module.kernels[name].cluster,
-    )
+    with _LAUNCHING:
+        code = machine().emulated_launch(
+            ctypes.c_void_p(address),
+            addresses,
+            (ctypes.c_int * 3)(*grid),
+            (ctypes.c_int * 3)(*block),
+            together or module.kernels[name].cluster,
+        )
     assert code != 1, f"threads of a block of {name} wait for others that never come"
     assert code == 0, f"an instruction of {name} has operands that it may not have"
     return 0
@@ -296,6 +304,10 @@ def _launch(
 
 _LOADING = threading.RLock()
 """Held while the emulator or a kernel is loaded, which several threads ask for: two emulators would share no state."""
+
+
+_LAUNCHING = threading.Lock()
+"""Held while a kernel runs: the emulator is one GPU."""
 
 
 def machine() -> Any:

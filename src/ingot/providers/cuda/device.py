@@ -103,6 +103,7 @@ class Device:
         """Blocks that were freed, by their sizes, to be allocated again."""
         self._free_bytes = 0
         self._limits: tuple[float, float] | None = None
+        self._numbers: Block | None = None
 
     # --- threads
 
@@ -282,10 +283,13 @@ class Device:
         """The kernel that copies."""
         return self.function(COPY, "copy")
 
-    @cached_property
+    @property
     def numbers(self) -> Block:
-        """The first int64 numbers, in order."""
-        return block_of(np.arange(_NUMBERS, dtype=np.int64), self)
+        """The first int64 numbers, in order: one block for all threads, whose graphs have its address."""
+        with self._lock:
+            if self._numbers is None:
+                self._numbers = block_of(np.arange(_NUMBERS, dtype=np.int64), self)
+            return self._numbers
 
     def as_captured(self, addresses: list[int]) -> list[int]:
         """What a kernel that is captured gets for these addresses: constants for counters."""
