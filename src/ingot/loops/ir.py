@@ -249,7 +249,8 @@ GATHERED_ROWS = 128
 
 
 _UNPACKED = 512
-"""Rows of a panel in codes that are unpacked at a time: with 64 columns 128 KiB, which stay in a core's cache."""
+"""Rows of a panel in codes that are unpacked at a time, at least: with 64 columns 128 KiB, which stay in a core's
+cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -417,7 +418,7 @@ class Contraction:
     def unpacked_rows(self) -> Dim:
         """The rows of a panel in codes that are unpacked at a time: whole blocks."""
         assert self.codes is not None
-        return max(self.codes.block, _UNPACKED) if self.codes.block else extent(self.k)
+        return -(-_UNPACKED // self.codes.block) * self.codes.block if self.codes.block else extent(self.k)
 
     @property
     def sums(self) -> tuple[str, ...]:
