@@ -388,3 +388,8 @@ def test_a_run_shows_ranges_on_lines_and_marks_the_first_nan(open_page: Open) ->
     page.wait_for_selector("#panel .flowed table")
     assert "3 × 8" in panel(page)
     assert "NaN" in panel(page)
+
+
+def test_the_panel_says_what_is_inferred_of_what_the_model_returns(open_page: Open) -> None:
+    page = open_page(parsed("y = Flatten (x)"))
+    page.wait_for_selector("#panel .port:has-text('y') .type:text-is('float32[n, 8]')")
