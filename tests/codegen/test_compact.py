@@ -62,7 +62,7 @@ def test_a_network_of_convolutions_is_the_same_in_less_code(
     agrees(images(), {"x": x}, tmp_path, monkeypatch)
 
 
-@pytest.mark.parametrize("name", ["products", "winograd", "depthwise"])
+@pytest.mark.parametrize("name", ["products", "depthwise", "attention"])
 def test_tiles_and_windows_are_less_code(name: str) -> None:
     compiled = Session(MODELS[name], providers=("cpu", "reference"), threads=1).compiled
     assert compiled is not None
