@@ -59,7 +59,10 @@ class Index:
 
     def factor(self, var: Var) -> Dim:
         """How far the index moves when `var` grows by one, other terms left alone."""
-        return next((factor for term, factor in self.terms if term is var), 0)
+        for term, factor in self.terms:
+            if term is var:
+                return factor
+        return 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -213,7 +213,7 @@ class _Emitter:
 
     def _heights(self, rows: ir.Value) -> Iterator[int]:
         """Emit what follows for each height of a tile: the smallest that has all rows runs."""
-        b, rows_of = self.b, heights(self.tile)
+        b, rows_of = self.b, heights(self.tile, self.frame.compact)
         done = b.append_basic_block("done")
         for position, height in enumerate(rows_of):
             if position + 1 == len(rows_of):

@@ -135,7 +135,7 @@ class Loops(Vectors):
 
     def _unrolls(self, statement: For) -> bool:
         """Whether a loop is short enough to be unrolled: those over windows are."""
-        if self._lane is None or not isinstance(statement.var.extent, int):
+        if self._lane is None or self.frame.compact or not isinstance(statement.var.extent, int):
             return False
         times = max(1, len(self._jammed))
         for inner in within((statement,)):

@@ -296,7 +296,7 @@ class _Emitter(ProductPanels, MatrixProduct):
         if tile.of_matrices:
             self._sum_matrices(row, rows, packed)
             return
-        rows_of = heights(tile)
+        rows_of = heights(tile, self.frame.compact)
         done = b.append_basic_block("summed")
         for position, height in enumerate(rows_of):
             if position + 1 == len(rows_of):
