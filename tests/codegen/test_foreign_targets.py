@@ -15,7 +15,7 @@ from ingot.codegen.llvm.thread_pool import walk_text
 from ingot.compile import Artifacts
 from ingot.deploy.compiled import compiled_for, objects_for
 from ingot.errors import CompileError, InputError
-from ingot.loops.ir import Attention, BranchStep, Contraction, LoopStep, Recurrence, Winograd, kernels_in
+from ingot.loops.ir import Attention, BranchStep, Contraction, LoopStep, Recurrence, Staged, Winograd, kernels_in
 from ingot.loops.parametrise import parametrise
 from ingot.schedule.target import Dot, Target, named, names
 
@@ -39,7 +39,7 @@ def test_every_kind_of_nest_is_compiled_and_needs_nothing_from_elsewhere(name: s
 def test_the_models_have_every_kind_of_nest_and_of_step() -> None:
     steps = [step for name in MODELS for step in compiled(name, named("wasm32")).scheduled.steps]
     kinds = {type(nest) for kernel in kernels_in(steps) for nest in kernel.nests}
-    assert {Contraction, Winograd, Attention, Recurrence, tuple} <= kinds
+    assert {Contraction, Winograd, Attention, Recurrence, Staged, tuple} <= kinds
     assert {LoopStep, BranchStep} <= set(map(type, steps))
 
 

@@ -5,6 +5,7 @@ Sizes that happen to be equal stay distinct: each loop has its own, and buffers 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Hashable, Iterator, Sequence
 from math import frexp, isfinite
 
@@ -66,6 +67,7 @@ class Parameters:
         self._places: dict[Var, int] = {}
         self._buffers: dict[Buffer, Buffer] = {}
         self._layouts: dict[Buffer, Hashable] = {}
+        self._fixed_layouts: set[Buffer] = set()
         self._known: dict[int, tuple[Scalar, Scalar]] = {}
         loops = [list(_loops(nest)) for nest in kernel.nests]
         computed = [nest for nest in kernel.nests if isinstance(nest, Contraction) and not nest.packed]
@@ -146,6 +148,10 @@ class Parameters:
     def buffers(self, buffers: Sequence[Buffer]) -> tuple[Buffer, ...]:
         return tuple(self._buffers[buffer] for buffer in buffers)
 
+    def keep_layouts(self, buffers: Sequence[Buffer]) -> None:
+        """Leave the strides of buffers in the code, and where indices begin: they are few, and places found at once."""
+        self._fixed_layouts.update(buffers)
+
     def optional(self, buffer: Buffer | None) -> Buffer | None:
         return None if buffer is None else self._buffers[buffer]
 
@@ -160,7 +166,7 @@ class Parameters:
             case Let() | Update():
                 return rebuilt(statement, [self.scalar(statement.value)])
             case Store():
-                index = self._index(statement.index, self._layout(statement.buffer, statement.index), picked=True)
+                index = self._place(statement.buffer, statement.index)
                 return Store(self._buffers[statement.buffer], index, self.scalar(statement.value))
 
     # --- indices
@@ -191,6 +197,11 @@ class Parameters:
             if not isinstance(term, Var)
         ]
         return Index(tuple(terms), self.size(index.offset, ("offset", of), fixed))
+
+    def _place(self, buffer: Buffer, index: Index) -> Index:
+        """An index into a buffer."""
+        fixed = sys.maxsize if buffer in self._fixed_layouts else _STEP
+        return self._index(index, self._layout(buffer, index), fixed, picked=True)
 
     def _layout(self, buffer: Buffer, index: Index) -> Hashable:
         """The memory layout of a buffer: the terms of the first index into it."""
@@ -226,7 +237,7 @@ class Parameters:
             case Position():
                 return Position(self._index(value.index, "position", _WINDOW), value.dtype)
             case Load():
-                index = self._index(value.index, self._layout(value.buffer, value.index), picked=True)
+                index = self._place(value.buffer, value.index)
                 where = self._inside(value.where, value.buffer)
                 return Load(value.dtype, self._buffers[value.buffer], index, where, value.fill)
             case Apply():

@@ -24,6 +24,7 @@ from ingot.loops.ir import (
     Recurrence,
     RoundedRows,
     Sort,
+    Staged,
     Suppress,
     Winograd,
 )
@@ -36,6 +37,7 @@ EMITTERS: Mapping[type, str] = {
     tuple: "loops",
     Contraction: "product",
     RoundedRows: "rounded_rows",
+    Staged: "staged",
     Winograd: "winograd",
     Attention: "attention",
     Descent: "descent",
