@@ -47,6 +47,9 @@ _WINDOW = 8
 _FIXED = {Kind.PARALLEL: -1, Kind.JAM: 64}
 """Extents up to which loops of a kind stay in the code: jams are unrolled, up to as many as a vector has lanes."""
 
+_JAMMED_WINDOW = 64
+"""The same of the innermost loop of a window over jammed rows, which is unrolled alone where the window is large."""
+
 _STEP = 1
 """Strides up to this stay in the code: neighbours are loaded together."""
 
@@ -81,6 +84,15 @@ class Parameters:
             jammed = {loop.var for loop in own if loop.kind is Kind.JAM}
             if jammed:
                 self._relate(nest, jammed)
+        jams = [loop for own in loops for loop in own if loop.kind is Kind.JAM]
+        self._windows = {
+            inner.var
+            for jam in jams
+            for outer in within(jam.body)
+            if isinstance(outer, For)
+            for inner in outer.body
+            if isinstance(inner, For) and not any(isinstance(statement, For) for statement in inner.body)
+        }
 
     @property
     def sizes(self) -> dict[str, Dim]:
@@ -161,7 +173,8 @@ class Parameters:
     def _statement(self, statement: Statement) -> Statement:
         match statement:
             case For():
-                var = self.var(statement.var, _FIXED.get(statement.kind, _WINDOW))
+                fixed = _JAMMED_WINDOW if statement.var in self._windows else _FIXED.get(statement.kind, _WINDOW)
+                var = self.var(statement.var, fixed)
                 return For(var, tuple(map(self._statement, statement.body)), statement.kind)
             case Let() | Update():
                 return rebuilt(statement, [self.scalar(statement.value)])

@@ -7,7 +7,7 @@ from dataclasses import replace
 from operator import attrgetter
 
 from ingot.loops.expressions import ExpressionText
-from ingot.loops.ir import For, Kind, Staged, Statement, extent
+from ingot.loops.ir import For, Kind, Staged, extent
 from ingot.loops.kinds import statements
 from ingot.loops.kinds.kind import NestKind
 from ingot.loops.kinds.text import indented, variables
@@ -15,9 +15,6 @@ from ingot.loops.parameters import Parameters
 from ingot.loops.rewrite import within
 from ingot.loops.scope import Scope
 from ingot.loops.tally import Tally
-
-_MOST_UNROLLED = 64
-"""Rows of a window up to which their number stays in the code."""
 
 
 def _show(nest: Staged, text: ExpressionText) -> Iterator[str]:
@@ -28,12 +25,11 @@ def _show(nest: Staged, text: ExpressionText) -> Iterator[str]:
 
 
 def _parametrise(nest: Staged, parameters: Parameters) -> Staged:
-    """The innermost loops, over the rows of a window, are unrolled; those around them, over its columns, are not."""
+    """Rows of windows, the innermost loops, are unrolled; the loops around them, over columns, are not."""
     parameters.keep_layouts(nest.scratch)
-    windows = [loop for loop in _jammed(nest.body) if isinstance(loop, For)]
-    for loop in windows:
-        is_innermost = not any(isinstance(inner, For) for inner in loop.body)
-        parameters.var(loop.var, _MOST_UNROLLED if is_innermost else -1)
+    for loop in within(nest.body):
+        if isinstance(loop, For) and loop.kind is Kind.SERIAL and any(isinstance(inner, For) for inner in loop.body):
+            parameters.var(loop.var)
     return replace(
         nest,
         rows=parameters.variables(nest.rows),
@@ -42,13 +38,6 @@ def _parametrise(nest: Staged, parameters: Parameters) -> Staged:
         body=parameters.statements(nest.body),
         scratch=parameters.buffers(nest.scratch),
     )
-
-
-def _jammed(body: tuple[Statement, ...]) -> Iterator[Statement]:
-    """What is in the jammed loops of statements."""
-    for statement in within(body):
-        if isinstance(statement, For) and statement.kind is Kind.JAM:
-            yield from within(statement.body)
 
 
 def _cost(nest: Staged, tally: Tally) -> None:
