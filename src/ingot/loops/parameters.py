@@ -47,8 +47,8 @@ _WINDOW = 8
 _FIXED = {Kind.PARALLEL: -1, Kind.JAM: 64}
 """Extents up to which loops of a kind stay in the code: jams are unrolled, up to as many as a vector has lanes."""
 
-_JAMMED_WINDOW = 64
-"""The same of the innermost loop of a window over jammed rows, which is unrolled alone where the window is large."""
+_LARGE_WINDOW = 64
+"""The same of the innermost loop of a large window, which is unrolled alone."""
 
 _STEP = 1
 """Strides up to this stay in the code: neighbours are loaded together."""
@@ -84,15 +84,7 @@ class Parameters:
             jammed = {loop.var for loop in own if loop.kind is Kind.JAM}
             if jammed:
                 self._relate(nest, jammed)
-        jams = [loop for own in loops for loop in own if loop.kind is Kind.JAM]
-        self._windows = {
-            inner.var
-            for jam in jams
-            for outer in within(jam.body)
-            if isinstance(outer, For)
-            for inner in outer.body
-            if isinstance(inner, For) and not any(isinstance(statement, For) for statement in inner.body)
-        }
+        self._windows = frozenset(var for own in loops for var in _windows(own))
 
     @property
     def sizes(self) -> dict[str, Dim]:
@@ -173,7 +165,7 @@ class Parameters:
     def _statement(self, statement: Statement) -> Statement:
         match statement:
             case For():
-                fixed = _JAMMED_WINDOW if statement.var in self._windows else _FIXED.get(statement.kind, _WINDOW)
+                fixed = _LARGE_WINDOW if statement.var in self._windows else _FIXED.get(statement.kind, _WINDOW)
                 var = self.var(statement.var, fixed)
                 return For(var, tuple(map(self._statement, statement.body)), statement.kind)
             case Let() | Update():
@@ -280,6 +272,28 @@ def _loops(nest: KernelNest) -> Iterator[For]:
     """The loops of a nest."""
     nodes = within(nest) if isinstance(nest, tuple) else walk(nest)
     return (node for node in nodes if isinstance(node, For))
+
+
+def _windows(loops: Sequence[For]) -> Iterator[Var]:
+    """The variables of the innermost loops of large windows: over jammed rows, and of those that reach into padding."""
+    for loop in loops:
+        if not loop.kind.has_lanes and loop.kind is not Kind.JAM:
+            continue
+        inside = [inner for inner in within(loop.body) if isinstance(inner, For)]
+        outer = {inner.var for around in inside for inner in around.body if isinstance(inner, For)}
+        for inner in inside:
+            size = inner.var.extent
+            if not isinstance(size, int) or not _WINDOW < size <= _LARGE_WINDOW:
+                continue
+            if any(isinstance(statement, For) for statement in inner.body):
+                continue
+            reaches = (
+                node.index.factor(inner.var) != 0 and node.index.factor(loop.var) != 0
+                for node in walk(*inner.body)
+                if isinstance(node, Inside)
+            )
+            if (loop.kind is Kind.JAM and inner.var in outer) or any(reaches):
+                yield inner.var
 
 
 def _stays(number: Literal) -> bool:
