@@ -29,6 +29,7 @@ from ingot.loops.ir import (
     PairDot,
     Position,
     Select,
+    Staged,
     Statement,
     Store,
     Tile,
@@ -209,6 +210,19 @@ def test_what_winograd_reads_is_listed_and_bound() -> None:
     verify_kernel(kernel(nest, reads=(A, B, zeros), writes=(OUT,)))
     refuse("buffer zeros is loaded from and not listed", kernel(nest, reads=(A, B), writes=(OUT,)))
     refuse("variable m .* is not bound", kernel(replace(nest, plain=lhs), reads=(A, B, zeros), writes=(OUT,)))
+
+
+def test_each_row_of_staged_windows_stores_at_places_of_its_own() -> None:
+    copy, column = Buffer("copy", FLOAT, 12), Var("column", 3)
+    copied = For(column, (Store(copy, Index(((column, 1),)), Load(FLOAT, X, Index(((ROW, 3), (column, 1))))),))
+    read = Load(FLOAT, copy, Index(((J, 1),)))
+    nest = Staged((ROW,), (), (copied,), (For(J, (Store(Y, WHOLE, read),)),), (copy,), 3)
+    verify_kernel(replace(kernel(nest), scratch=(copy,)))
+    refuse("buffer copy is loaded from and not listed", kernel(nest))
+    unbound = replace(nest, filled=nest.copied)
+    refuse("variable i .* is not bound", replace(kernel(unbound), scratch=(copy,)))
+    same = replace(nest, body=(For(J, (Store(Y, Index(((J, 1),)), read),)),))
+    refuse("the same for all of parallel loop i", replace(kernel(same), scratch=(copy,)))
 
 
 def test_what_attention_computes_in_is_bound() -> None:

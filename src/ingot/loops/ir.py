@@ -460,6 +460,22 @@ class RoundedRows:
 
 
 @dataclass(frozen=True, slots=True)
+class Staged:
+    """Rows whose windows read scratch memory, to which what they slide over is copied row by row.
+
+    For each of `rows`, which run in parallel, `copied` stores to `scratch` what `body` reads there. Each thread has
+    `length` elements of it, and `filled` sets once what `copied` leaves alone: what lies beside an image.
+    """
+
+    rows: tuple[Var, ...]
+    filled: tuple[Statement, ...]
+    copied: tuple[Statement, ...]
+    body: tuple[Statement, ...]
+    scratch: tuple[Buffer, ...]
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
 class Winograd:
     """A convolution by filters of 3 x 3 in tiles of `side` x `side` sums, by Winograd's algorithm.
 
@@ -673,6 +689,7 @@ KernelNest: TypeAlias = (
     | tuple[Statement, ...]
     | Contraction
     | RoundedRows
+    | Staged
     | Winograd
     | Attention
     | Descent
@@ -681,8 +698,8 @@ KernelNest: TypeAlias = (
     | Recurrence
 )
 """A nest of any kind. Fusion gives nests, statements, contractions, attention, descents, sorts and suppressions; once
-scheduled, nests are statements, contractions may be Winograd's or read rounded rows, and short steps of a loop a
-recurrence."""
+scheduled, nests are statements, those over windows may be staged, contractions may be Winograd's or read rounded rows,
+and short steps of a loop a recurrence."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
