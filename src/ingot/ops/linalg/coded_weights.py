@@ -9,7 +9,7 @@ from ingot.dtypes import Array, DType
 from ingot.prim.code_meaning import meaning_of
 from ingot.prim.coded import Coded, Dequantised, coded
 from ingot.prim.evaluate import evaluate
-from ingot.prim.tensor import Constant, Iota, Map, Tensor, View
+from ingot.prim.tensor import Constant, Gather, Iota, Map, Tensor, View
 from ingot.prim.walk import reachable
 
 _OFFSETS = {DType.INT2: 2, DType.INT4: 8, DType.INT8: 128, DType.UINT2: 0, DType.UINT4: 0, DType.UINT8: 0}
@@ -17,9 +17,9 @@ _OFFSETS = {DType.INT2: 2, DType.INT4: 8, DType.INT8: 128, DType.UINT2: 0, DType
 
 
 def known_array(tensor: Tensor) -> Array | None:
-    """The elements of a tensor that follows from constants by functions and views; None for what a run computes."""
+    """The elements of what follows from constants by functions, gathers and views; None for what a run computes."""
     for inner in reachable(tensor):
-        if not isinstance(inner, Constant | Iota | Map | View):
+        if not isinstance(inner, Constant | Gather | Iota | Map | View):
             return None
     return evaluate([tensor], {}, {})[0]
 
