@@ -81,7 +81,7 @@ def test_bits_of_codes_follow_each_other_through_the_bytes_of_a_block(bits: int)
         for row in codes
     ]
     b = np.frombuffer(b"".join(map(b"".join, packed)), np.uint8).reshape(3, 2, 2 * bits)
-    options = {"K": 32, "N": 3, "block_size": 16, "bits": bits}
+    options: dict[str, Any] = {"K": 32, "N": 3, "block_size": 16, "bits": bits}
     args = [np.eye(32, dtype=np.float32), b, np.ones((3, 2), np.float32)]
     y = evaluate("MatMulNBits", *args, domain="com.microsoft", version=1, **options)
     np.testing.assert_array_equal(y, codes.reshape(3, 32).T - (1 << (bits - 1)))

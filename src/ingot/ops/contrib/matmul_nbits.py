@@ -21,6 +21,7 @@ from ingot.ops.contrib.packed import (
 )
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.linalg.byte_products import known
 from ingot.ops.linalg.coded_weights import grouped_weights, known_array, packed_weights
 from ingot.ops.nn.precision import refuse_huge
 from ingot.ops.typesets import INT32, UINT8, types
@@ -111,7 +112,7 @@ def lower(
 ) -> prim.Tensor:
     """A product with a matrix in codes where it is known, by a `g_idx` with its columns in the order of their blocks.
 
-    Else codes keep the axes in which they are packed, (rows, blocks, bytes, codes of a byte), and `a` gets them too.
+    Else weights are dequantised, by blocks and groups of bytes: when the model is compiled, if they are known.
     """
     blocks = -(-K // block_size)
     names = "abcdefgh"[: a.rank - 1]
@@ -142,17 +143,12 @@ def lower(
     if g_idx is None:
         scale, point = (prim.unsqueeze(x, [2, 3]) for x in (scale, point))
     else:
-        own = prim.reshape(prim.pad(prim.slice_(g_idx, [0], [K]), [0], [blocks * block_size - K]), packed)
+        own = prim.slice_(g_idx, [0], [K]) if groups is None else prim.constant(groups)
+        own = known(prim.reshape(prim.pad(own, [0], [blocks * block_size - K]), packed))
         scale, point = (prim.gather(x, [0, prim.unsqueeze(own, [0])], (N, *packed)) for x in (scale, point))
     weights = (prim.cast(codes, DType.FLOAT32) - point) * scale
-    known = known_array(weights) if g_idx is None or groups is not None else None
-    if known is not None:
-        y = prim.contract(a, prim.constant(known.reshape(N, -1)[:, :K]), f"{names}k,nk->{names}n")
-        return y if bias is None else y + prim.reshape(bias, (N,))
-    front = a.shape[:-1]
-    rows = prim.pad(a, [0] * a.rank, [*[0] * len(front), blocks * block_size - K])
-    rows = prim.reshape(rows, (*front, *packed))
-    y = prim.contract(rows, weights, f"{names}xyz,nxyz->{names}n")
+    weights = prim.slice_(prim.reshape(weights, (N, blocks * block_size)), [0, 0], [N, K])
+    y = prim.contract(a, weights, f"{names}k,nk->{names}n")
     return y if bias is None else y + prim.reshape(bias, (N,))
 
 
