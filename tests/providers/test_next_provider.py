@@ -77,6 +77,13 @@ def test_few_integers_are_constants_of_a_session_each_and_those_that_keep_changi
     assert taken == {"Gather": [True] * 8}
 
 
+def test_few_integers_of_another_shape_are_another_constant() -> None:
+    text = "g (float[9] x, int64[n, m] i) => (y) { y = Gather (x, i) }"
+    shapes = ((2, 3), (3, 2), (0, 5), (5, 0))
+    taken = check(text, *({"x": floats(9), "i": np.arange(n * m).reshape(n, m)} for n, m in shapes))
+    assert taken == {"Gather": [True] * 4}
+
+
 def test_strings_and_bodies_are_left_to_the_reference() -> None:
     taken = check(
         """g (string[n] s, float[n] x, bool c) => (int64[n] k, float[n] y) {
