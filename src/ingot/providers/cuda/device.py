@@ -111,8 +111,11 @@ class Device:
         if own.running is not None:
             return own.running
         self.enter()
-        if self._stream is not None:
-            return self._stream
+        return self._own_stream() if self._stream is None else self._stream
+
+    def _own_stream(self) -> int:
+        """A stream of the current context that no other thread has."""
+        own = self._own
         if own.stream is None:
             own.stream = _Stream(self.driver)
         return own.stream.number
@@ -430,23 +433,24 @@ class Device:
         """What `begin` launches, as a graph, without running it; None where the driver refuses.
 
         The graph `before` becomes the new one, where that has the same kernels. In place of a counter a kernel gets a
-        constant: the number that the counter has now.
+        constant: the number that the counter has now. The stream that all threads use is not captured: what others
+        launch meanwhile would be, too.
         """
         if counters:
             self.numbers  # noqa: B018 - copied now
-        stream, graph = self.stream, c_void_p()
         self.copy_function  # noqa: B018 - loaded now: not all drivers do while they capture
+        self.enter()
+        own, running, stream, graph = self._own, self._own.running, self._own_stream(), c_void_p()
         try:
             self.driver.call("cuStreamBeginCapture_v2", stream, _RELAXED)
-        except DriverError:  # as of the legacy stream, if it is the one that all work is on
+        except DriverError:
             return None
-        self._own.is_capturing, self._own.launches = True, 0
-        self._own.counters = frozenset(counters)
+        own.is_capturing, own.launches, own.counters, own.running = True, 0, frozenset(counters), stream
         try:
             begin()
         except BaseException as error:
             self.fail(error)
-        self._own.is_capturing, self._own.counters = False, frozenset()
+        own.is_capturing, own.counters, own.running = False, frozenset(), running
         try:
             self.driver.call("cuStreamEndCapture", stream, ctypes.byref(graph))
         except DriverError as error:  # what failed before has made the capture invalid
