@@ -108,6 +108,7 @@ def test_lists_scalars_and_dlpack_are_taken() -> None:
         ({"x": X[0], "b": X}, r"'x' is float32\[n, 3\], got float32\[3\]"),
         ({"x": object(), "b": X}, "a object makes no such array"),
         ({"x": [["a"]], "b": X}, "a list makes no such array"),
+        ({"x": [[10**400]], "b": X}, "a list makes no such array"),
         ({"x": None, "b": X}, r"'x' is float32\[n, 3\], got None"),
     ],
 )

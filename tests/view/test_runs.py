@@ -56,6 +56,13 @@ def test_a_file_that_does_not_fit_is_refused_by_its_own_name() -> None:
     assert not inputs.arrays
 
 
+@pytest.mark.parametrize("content", ["[300]", "[-1]", "[1e400]", "[99999999999999999999999]", "[" * 100_000, '["one"]'])
+def test_numbers_that_an_input_has_no_type_for_are_refused(content: str) -> None:
+    inputs = Runs(parsed("y = Add (x, x)", inputs="uint8[n] x")).inputs
+    with pytest.raises(InputError, match=r"'x\.json' (makes no uint8\[n\] for input 'x'|is not JSON)"):
+        inputs.upload(0, "x.json", content.encode())
+
+
 def test_values_that_are_not_held_are_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ingot.view.runs._MOST_BYTES", 0)
     runs = Runs(parsed(BODY))

@@ -93,7 +93,7 @@ def _array(name: str, feed: Any, type_: TensorType) -> Array:
     try:
         array = np.asarray(feed, wanted.numpy if wanted else None)
         return _strings(name, array) if wanted is DType.STRING else array
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         raise InputError(f"input '{name}' is {type_}, and a {type(feed).__name__} makes no such array") from None
 
 
