@@ -133,6 +133,8 @@ def test_a_slider_changes_an_input_in_its_own_type() -> None:
     assert changed(numbers, Change("element", 9.0, 3))[3] == 9
     assert changed(numbers, Change("noise", 0.0)).tolist() == numbers.tolist()
     assert not np.array_equal(changed(numbers, Change("noise", 0.1)), numbers)
+    noisy = changed(np.array([1.0, np.nan, np.inf, 2.0], np.float32), Change("noise", 0.1))
+    assert np.isfinite(noisy).tolist() == [True, False, False, True]
     bytes_ = np.array([200, 3], np.uint8)
     assert changed(bytes_, Change("scale", 2.0)).tolist() == [255, 6]
     assert changed(np.array([True]), Change("scale", 0.0)).tolist() == [False]
