@@ -98,6 +98,9 @@ TEXTS = {
     "depthwise": """g (float[n, 24, 9, 9] x, float[24, 1, 3, 3] w) => (float[n, 24, 5, 5] y) {
         c = Conv <group = 24, pads = [1, 1, 1, 1], strides = [2, 2]> (x, w)
         y = HardSwish (c) }""",
+    "windows": """g (float[n, 4, 20, 34] x, float[4, 1, 5, 5] w) => (float[n, 4, 10, 17] y) {
+        c = Conv <group = 4, pads = [2, 2, 2, 2], strides = [2, 2]> (x, w)
+        y = HardSwish (c) }""",
     "attention": """g (float[b, 2, m, 16] q, float[b, 2, t, 16] k, float[b, 2, t, 16] v, float[b, 1, m, t] mask)
         => (float[b, 2, m, 16] y) {
         kt = Transpose <perm = [0, 1, 3, 2]> (k) s = MatMul (q, kt) f = Constant <value_float = 0.3> ()
