@@ -82,6 +82,15 @@ def test_any_size_of_heads(depth: int, columns: int) -> None:
     check(session(PLAIN), feeds(1, 3, 14, 50, depth, columns), 5e-6)
 
 
+@pytest.mark.parametrize("sizes", [(1, 3, 40, 50), (3, 1, 40, 50), (1, 1, 40, 50)])
+@pytest.mark.parametrize("body", [PLAIN, MASKED])
+def test_axes_of_size_one_that_the_model_states(sizes: tuple[int, int, int, int], body: str) -> None:
+    b, h, m, t = sizes
+    mask = f", float[{b}, 1, {m}, {t}] mask" if body is MASKED else ""
+    sides = f"float[{b}, {h}, {m}, 16] q, float[{b}, {h}, {t}, 16] k, float[{b}, {h}, {t}, 24] v{mask}"
+    check(session(body, inputs=sides), feeds(b, h, m, t, 16, 24, masked=body is MASKED))
+
+
 @pytest.mark.parametrize("sizes", [(0, 2, 3, 4, 5, 6), (1, 2, 0, 4, 5, 6), (1, 2, 3, 4, 0, 6), (1, 2, 3, 4, 5, 0)])
 def test_empty_sizes(sizes: tuple[int, int, int, int, int, int]) -> None:
     check(session(PLAIN), feeds(*sizes))

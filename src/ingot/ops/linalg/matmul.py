@@ -50,21 +50,28 @@ def product_in_primitives(a: prim.Tensor, b: prim.Tensor, sums: DType | None = N
     names = "abcdefghij"[: len(stacks)]
     if len(stacks) > len(names):
         raise prim.Refused(f"stacks of {len(stacks)} axes")
-    left, of_left = _stacked(left, names)
-    right, of_right = _stacked(right, names)
+    left, of_left = _stacked(left, right, names)
+    right, of_right = _stacked(right, left, names)
     present = "".join(name for name in names if name in of_left or name in of_right)
     product = prim.contract(left, right, f"{of_left}mk,{of_right}kn->{present}mn", sums)
     product = prim.reshape(product, (*stacks, *product.shape[-2:]))
     return prim.squeeze(product, [*([len(stacks)] if not rows else []), *([len(stacks) + 1] if not columns else [])])
 
 
-def _stacked(x: prim.Tensor, names: str) -> tuple[prim.Tensor, str]:
-    """One side without stacks of size one, and the names of those it has."""
-    own = names[len(names) - (x.rank - 2) :]
-    remaining = [axis for axis in range(x.rank - 2) if x.shape[axis] != 1]
-    return prim.squeeze(x, [axis for axis in range(x.rank - 2) if axis not in remaining]), "".join(
-        own[a] for a in remaining
-    )
+def _stacked(x: prim.Tensor, other: prim.Tensor, names: str) -> tuple[prim.Tensor, str]:
+    """One side, and the names of its stacks: without those of size one that the other side repeats or does not have.
+
+    Those that are of size one on both sides stay: the product then has all its axes at once, and what reads it finds
+    the contraction and not a reshape.
+    """
+    own, others = names[len(names) - (x.rank - 2) :], other.shape[:-2]
+    dropped = [
+        axis
+        for axis in range(x.rank - 2)
+        if x.shape[axis] == 1 and (axis < x.rank - 2 - len(others) or others[axis - (x.rank - 2)] != 1)
+    ]
+    remaining = "".join(name for axis, name in enumerate(own) if axis not in dropped)
+    return prim.squeeze(x, dropped), remaining
 
 
 def product(a: Array, b: Array) -> Array:
