@@ -157,6 +157,12 @@ def test_dequantised_weights_are_multiplied_as_codes(kind: str, form: str, block
     check(dequantised_model(kind, 72, 40, block, form), 72, (1, 3, 9))
 
 
+@pytest.mark.parametrize("block", [16, 48, 384, 528, None])
+@pytest.mark.parametrize("kind", ["uint2", "uint4", "uint8"])
+def test_weights_are_unpacked_by_parts_of_whole_blocks(kind: str, block: int | None) -> None:
+    check(dequantised_model(kind, 1061, 33, block, next(iter(FORMS))), 1061, (1, 7, 500))
+
+
 @settings(max_examples=8, deadline=None)
 @given(
     st.integers(2, 8),
