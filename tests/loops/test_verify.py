@@ -26,6 +26,7 @@ from ingot.loops.ir import (
     Literal,
     Load,
     Local,
+    PairDot,
     Position,
     Select,
     Staged,
@@ -35,6 +36,7 @@ from ingot.loops.ir import (
     Update,
     Var,
     Winograd,
+    widened,
 )
 from ingot.loops.verify import verify_kernel
 
@@ -229,7 +231,7 @@ def test_what_attention_computes_in_is_bound() -> None:
     values = Load(FLOAT, B, Index(((C, 1),)))
     body = (Store(OUT, Index(((M, 5), (C, 1))), Apply(FLOAT, "divide", (Local(FLOAT, "read"), Local(FLOAT, "total")))),)
     score = Local(FLOAT, "sum")
-    nest = Attention(FLOAT, (), (M,), C, K, T, queries, keys, values, score, body, 8, (1, 1, 1), ())
+    nest = Attention(FLOAT, (), (M,), C, K, T, queries, keys, values, score, body, None, 8, (1, 1, 1), ())
     listed = {"reads": (A, B), "writes": (OUT,)}
     verify_kernel(kernel(nest, **listed))
     refuse("local read .* is not defined", kernel(replace(nest, score=Local(FLOAT, "read")), **listed))
@@ -237,3 +239,9 @@ def test_what_attention_computes_in_is_bound() -> None:
     refuse("local sum .* is not defined", kernel(replace(nest, body=PRODUCT.body), **listed))
     wider = replace(nest, dtype=DType.FLOAT64, score=Local(DType.FLOAT64, "sum"))
     refuse("attention of float32 computed in float64", kernel(wider, **listed))
+    refuse("pairs of what is not loaded as bfloat16", kernel(replace(nest, dots=(PairDot(True), None)), **listed))
+    narrow, half = Buffer("narrow", DType.BFLOAT16, 5), DType.BFLOAT16
+    pairs = replace(nest, values=widened(Load(half, narrow, Index(((C, 1),))), FLOAT), dots=(None, PairDot(True)))
+    listed["reads"] = (A, B, narrow)
+    verify_kernel(kernel(replace(pairs, weights=half), **listed))
+    refuse("pairs of weights that are not rounded to bfloat16", kernel(pairs, **listed))

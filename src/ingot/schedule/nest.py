@@ -20,7 +20,7 @@ from ingot.loops.ir import (
     Var,
 )
 from ingot.loops.near import near_places
-from ingot.loops.rewrite import indices, joined, joins
+from ingot.loops.rewrite import in_turn, indices, joined, joins
 from ingot.loops.walk import walk
 from ingot.schedule.blocked_sums import in_blocks
 from ingot.schedule.columns import in_columns, in_columns_of_each
@@ -203,14 +203,18 @@ def _depends(value: Scalar, var: Var) -> bool:
 
 
 def _join(variables: tuple[Var, ...], stages: tuple[Stage, ...]) -> tuple[tuple[Var, ...], tuple[Stage, ...]]:
-    position = len(variables) - 2
-    while position >= 0:
-        outer, inner = variables[position], variables[position + 1]
-        if joins(outer, inner, indices(*(statement for stage in stages for statement in stage.body))):
+    seen = list(indices(*(statement for stage in stages for statement in stage.body)))
+    changes = []
+    for position in range(len(variables) - 2, -1, -1):
+        outer, inner = variables[position : position + 2]
+        if joins(outer, inner, seen):
             both, change = joined(outer, inner)
-            stages = tuple(
-                Stage(stage.inner, stage.starts, tuple(map(change.statement, stage.body))) for stage in stages
-            )
+            changes.append(change)
+            seen = list(map(change, seen))
             variables = (*variables[:position], both, *variables[position + 2 :])
-        position -= 1
-    return variables, stages
+    if not changes:
+        return variables, stages
+    every = in_turn(changes)
+    return variables, tuple(
+        Stage(stage.inner, stage.starts, tuple(map(every.statement, stage.body))) for stage in stages
+    )

@@ -13,7 +13,7 @@ from ingot.codegen.llvm.share import Share, Sharing, up
 from ingot.codegen.llvm.types import I64, is_float, stack_slot
 from ingot.codegen.llvm.vectors import Vectors, invariants
 from ingot.codegen.llvm.work import rounds_of, weight_of
-from ingot.loops.ir import Apply, For, Kind, Let, Load, Scalar, Statement, Store, Update, Var, extent
+from ingot.loops.ir import Apply, For, Index, Kind, Let, Load, Scalar, Statement, Store, Update, Var, extent
 from ingot.loops.nest_shape import is_vector, parallel_chain
 from ingot.loops.rewrite import within
 from ingot.prim.functions import identity
@@ -99,6 +99,14 @@ class Loops(Vectors):
             by = b.zext(over, I64)
         self.variables[chain[0]] = b.add(self.variables[chain[0]], by)
 
+    def start_of(self, index: Index, without: Sequence[Var]) -> ir.Value:
+        """An index without the terms of variables whose loops have not begun."""
+        b, total = self.b, self.frame.size(index.offset)
+        for term, factor in index.terms:
+            if isinstance(term, Var) and term not in without:
+                total = b.add(total, b.mul(self.variables[term], self.frame.size(factor)))
+        return total
+
     def statements(self, statements: Sequence[Statement]) -> None:
         """Statements one after another."""
         for statement in statements:
@@ -133,7 +141,7 @@ class Loops(Vectors):
 
     def _unrolls(self, statement: For) -> bool:
         """Whether a loop is short enough to be unrolled: those over windows are."""
-        if self._lane is None or not isinstance(statement.var.extent, int):
+        if self._lane is None or self.frame.compact or not isinstance(statement.var.extent, int):
             return False
         times = max(1, len(self._jammed))
         for inner in within((statement,)):
