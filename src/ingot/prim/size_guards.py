@@ -7,10 +7,14 @@ something: two axes below zero would make a product above it, and elements that 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
-from ingot.dims import Dim, lower_bound, minimum
+from ingot.dims import Dim, Expr, lower_bound, minimum
 from ingot.prim.guard import Guard
 from ingot.prim.tensor import Tensor, Window
+
+_MOST_KNOWN = 1024
+"""Sizes that are kept with what is known of them: a network has the same few in all of its layers."""
 
 
 def size_guards(tensor: Tensor) -> Iterable[Guard]:
@@ -23,18 +27,26 @@ def size_guards(tensor: Tensor) -> Iterable[Guard]:
 def _size_guards(tensor: Tensor) -> Iterator[Guard]:
     for size in tensor.shape:
         if _may_be_negative(size):
-            yield Guard(minimum(size, 0), 0, "a size is below zero")
+            yield _never_negative(size, "a size is below zero")
     if isinstance(tensor, Window):
         kernel = tensor.shape[len(tensor.x.shape) :]
         for axis, length, dilation in zip(tensor.axes, kernel, tensor.dilations, strict=True):
             reach = (length - 1) * dilation + 1
             slack = tensor.x.shape[axis] - reach
             if _may_be_negative(slack):
-                yield Guard(minimum(slack, 0), 0, f"a window that reaches over {reach} does not fit")
+                yield _never_negative(slack, f"a window that reaches over {reach} does not fit")
 
 
 def _may_be_negative(size: Dim) -> bool:
-    if isinstance(size, int):
-        return size < 0
+    return size < 0 if isinstance(size, int) else _may_be_below_zero(size)
+
+
+@lru_cache(_MOST_KNOWN)
+def _may_be_below_zero(size: Expr) -> bool:
     least = lower_bound(size)
     return least is None or least < 0
+
+
+@lru_cache(_MOST_KNOWN)
+def _never_negative(size: Dim, otherwise: str) -> Guard:
+    return Guard(minimum(size, 0), 0, otherwise)
