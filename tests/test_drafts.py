@@ -9,6 +9,7 @@ import threading
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import Future
+from functools import cache
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -18,7 +19,7 @@ import pytest
 
 import ingot
 from ingot import Cancel, CompileError, FallbackWarning, Interrupted, Session, background
-from ingot.codegen.llvm import templates
+from ingot.codegen.llvm import make, templates
 from ingot.codegen.llvm.compile import code_later
 from ingot.codegen.llvm.effort import DraftKind, first_draft, is_worth_whole_code
 from ingot.codegen.llvm.host import host
@@ -216,6 +217,16 @@ def test_only_a_rough_draft_moves_the_sums_of_a_loop_through_memory() -> None:
 
     assert size("rough") > 1.5 * size("draft")
     assert size("draft") < 1.5 * size("full")
+
+
+def test_modules_share_the_machine_that_they_are_emitted_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    shared = cache(make.machine_for)
+    monkeypatch.setattr(make, "_shared_machine", shared)
+    target = host()
+    efforts: tuple[Effort, ...] = ("draft", "full", "draft", "full")
+    objects = [make.object_code((SUMS, target.triple, target.cpu, target.features, False, own)) for own in efforts]
+    assert objects[:2] == objects[2:]
+    assert shared.cache_info().misses == 2
 
 
 def test_a_kernel_that_is_compiled_has_no_draft() -> None:
