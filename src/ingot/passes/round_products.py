@@ -39,8 +39,8 @@ _FEW_PLACES, _MANY_FILTERS = 64, 1 << 14
 """Places of a result up to which, and filters times channels from which on, reading transformed filters, which no near
 cache holds, takes longer than sums of fewer bits without a transform."""
 _FEWEST_PRODUCTS = 128
-"""Products with each element of a padded image from which on multiplying bytes saves more than rounding and padding take:
-3 x 3 convolutions with a stride of 2 have 72 with 32 filters, and take 1.6 times as long, and 144 with 64: 0.7 times."""
+"""Products with each element of a padded image from which on multiplying bytes saves more than rounding and padding
+take: 3 x 3 ones with a stride of 2 have 72 with 32 filters, and take 1.6 times as long, and 144 with 64: 0.7 times."""
 _FEWEST = 4
 """Channels and filters of a group from which on it is multiplied as a matrix."""
 _FEWEST_UNITS = 64
