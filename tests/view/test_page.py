@@ -12,6 +12,7 @@ import pytest
 from ingot import Model
 from ingot.view.answers import Answers
 from ingot.view.api import save_page
+from ingot.view.bundled import PAGE
 from ingot.view.opening import opened_at_first
 from ingot.view.reflow import Placed, place
 from ingot.view.server import Server
@@ -163,6 +164,29 @@ def test_types_and_sizes_that_were_inferred_are_found(open_page: Open, encoder: 
     page = open_page(encoder)
     page.fill("#search", words)
     page.wait_for_selector("#hits li b:text-is('Exp')")
+
+
+def test_groups_are_found_and_nodes_by_the_groups_that_they_are_in(open_page: Open) -> None:
+    model = layers(6)
+    for number, node in enumerate(model.graph.nodes[:-1]):  # named as PyTorch's exporter does it
+        modules = f": net.Net/encoder: net.Encoder/encoder.layer.{number // 8}: net.EncoderLayer"
+        node.name = f"n{number}"
+        node.metadata["namespace"] = f"{modules}/{node.name}: aten.op"
+    page = open_page(model)
+    page.fill("#search", "layer.4")
+    page.wait_for_selector("#hits li b:text-is('group')")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#panel .row:has-text('5 of 6')")
+    for words in ("layer.3 tanh", "encoderlayer tanh"):
+        page.fill("#search", words)
+        page.wait_for_selector("#hits li b:text-is('Tanh')")
+    assert page.locator("#hits li").count() == 6
+    page.fill("#search", "layer.3 tanh")
+    page.wait_for_function("document.querySelectorAll('#hits li').length === 1")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#panel h1:text-is('Tanh')")
+    page.fill("#search", "layer.9")
+    page.wait_for_selector("#hits li:text('nothing')")
 
 
 def test_a_value_is_followed_from_the_panel_to_its_readers(open_page: Open) -> None:
@@ -388,3 +412,20 @@ def test_a_run_shows_ranges_on_lines_and_marks_the_first_nan(open_page: Open) ->
     page.wait_for_selector("#panel .flowed table")
     assert "3 × 8" in panel(page)
     assert "NaN" in panel(page)
+
+
+def test_the_panel_says_what_is_inferred_of_what_the_model_returns(open_page: Open) -> None:
+    page = open_page(parsed("y = Flatten (x)"))
+    page.wait_for_selector("#panel .port:has-text('y') .type:text-is('float32[n, 8]')")
+
+
+def test_amounts_round_into_the_next_unit(chromium: Any) -> None:
+    page = chromium.new_page()
+    page.add_script_tag(content=(PAGE / "amounts.js").read_text("utf-8").replace("export ", ""))
+    seconds = page.evaluate("[1234, 59.96, 0.9997, 0.0123, 0.0009996, 0.0000997, 0.000012].map(secondsText)")
+    assert seconds == ["1234 s", "60.0 s", "1.00 s", "12.3 ms", "1.00 ms", "99.7 µs", "12 µs"]
+    amounts = page.evaluate("[0, 480, 999.7, 1500, 999600, 1e6, 44.9e9, 9996e12].map((each) => scaledText(each, 'B'))")
+    assert amounts == ["0 B", "480 B", "1.00 kB", "1.50 kB", "1.00 MB", "1.00 MB", "44.9 GB", "10000 TB"]
+    decades = page.evaluate("[-2, -1, 0, 2, 3, 4, 8, 9, 12, 16].map(decadeText)")
+    assert decades == ["0.01", "0.1", "1", "100", "1 k", "10 k", "100 M", "1 G", "1 T", "10000 T"]
+    page.close()

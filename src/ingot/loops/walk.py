@@ -27,6 +27,7 @@ from ingot.loops.ir import (
     Scalar,
     Sort,
     Stage,
+    Staged,
     Statement,
     Suppress,
     Winograd,
@@ -39,6 +40,7 @@ Node: TypeAlias = (
     | Statement
     | Contraction
     | RoundedRows
+    | Staged
     | Winograd
     | Attention
     | Descent

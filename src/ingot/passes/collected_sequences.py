@@ -15,6 +15,7 @@ from ingot.ops.catalog import Catalog
 from ingot.ops.control.carried import HEADS
 from ingot.ops.control.sequence_map import downgrade as as_loop
 from ingot.passes.invariant_sizes import invariant_names, invariant_rank, undeclared
+from ingot.passes.parts_by_one import is_by_one
 
 READERS = ("SequenceAt", "SequenceLength", "ConcatFromSequence")
 """Operators that make tensors of a sequence, their first input."""
@@ -39,16 +40,24 @@ def collected_sequences(model: Model, catalog: Catalog) -> Iterator[tuple[Node, 
 
     A loop that collects rows is put beside each of these loops, which come first; they have no body any more.
     """
-    candidates = [place for place, node in enumerate(model.graph.nodes) if any(_appended(node))]
+    candidates = [place for place, node in enumerate(model.graph.nodes) if any(appended(node))]
     if not candidates:
         return
     twin, facts = undeclared(model, catalog)
     nodes, twins = model.graph.nodes, twin.graph.nodes
     for place in candidates:
         same = invariant_names(twins[place], facts)
-        ranks = [None if value is None else invariant_rank(value, facts, same) for value in _appended(twins[place])]
+        ranks = [None if value is None else invariant_rank(value, facts, same) for value in appended(twins[place])]
         if any(rank is not None for rank in ranks):
             yield from _rewritten(nodes[place], ranks)
+
+
+def appended(node: Node) -> list[Value | None]:
+    """For each state of a loop, what every run appends to it, if it is a sequence that begins empty and only grows."""
+    if not node.applies("Loop"):
+        return []
+    body = graph_of(node, "body")
+    return [_appended_to(node, body, place) for place in range(len(node.inputs) - HEADS)]
 
 
 def graph_of(node: Node, name: str) -> Graph:
@@ -72,11 +81,6 @@ def _maps_parts(node: Node) -> bool:
     )
 
 
-def is_by_one(split: Node) -> bool:
-    """Whether a SplitToSequence gives parts of size one."""
-    return len(split.inputs) < 2 or split.inputs[1] is None
-
-
 def _is_read_alone(sequence: Value) -> bool:
     """Whether nothing but tensors is made of a sequence."""
     uses = all(use.node.applies(*READERS) and use.position == 0 for use in sequence.uses)
@@ -92,14 +96,6 @@ def _write_as_loop(node: Node) -> None:
     for old, new in zip(node.outputs, results if isinstance(results, tuple) else (results,), strict=True):
         old.replace_uses(new.value)
     graph.remove(node)
-
-
-def _appended(node: Node) -> list[Value | None]:
-    """For each state of a loop, what every run appends to it, if it is a sequence that begins empty and only grows."""
-    if not node.applies("Loop"):
-        return []
-    body = graph_of(node, "body")
-    return [_appended_to(node, body, place) for place in range(len(node.inputs) - HEADS)]
 
 
 def _appended_to(node: Node, body: Graph, place: int) -> Value | None:
@@ -121,7 +117,7 @@ def _rewritten(node: Node, ranks: list[int | None]) -> Iterator[tuple[Node, Valu
     graph, body = node.graph, graph_of(node, "body")
     assert graph is not None
     gone = {place: rank for place, rank in enumerate(ranks) if rank is not None}
-    inserted = _appended(node)
+    inserted = appended(node)
     remaining = [place for place in range(len(node.outputs)) if place not in gone]
     with inserting(at_end_of=body):
         rows = [op.Identity(inserted[place]).value for place in gone]

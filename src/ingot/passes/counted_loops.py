@@ -60,6 +60,17 @@ def count_loops(model: Model) -> int:
     return sum(_count(_Loop(node)) for node in loops)
 
 
+def same_element(value: Value) -> Value:
+    """Where the element of a tensor that has one comes from; numbers that count are the same in all types."""
+    while (node := value.producer) is not None:
+        source = node.inputs[0] if node.inputs else None
+        is_number = node.applies("Cast") and node.get("to") != DType.BOOL.value
+        if source is None or not (is_number or node.applies(*_SAME_ELEMENT)):
+            break
+        value = source
+    return value
+
+
 def _is_conditional(node: Node) -> bool:
     """Whether a node is a Loop with a condition, and its body takes and gives what it must."""
     if not node.applies("Loop") or len(node.inputs) < HEADS or node.inputs[1] is None:
@@ -105,7 +116,7 @@ class _Loop:
 
     def terms_before(self) -> list[_Below] | None:
         """The terms of the condition before the first run; None if one is of another kind."""
-        return self._terms(self.node.inputs[1], lambda value: _integer(_same_element(value)))
+        return self._terms(self.node.inputs[1], lambda value: _integer(same_element(value)))
 
     def terms_after(self) -> list[_Below] | None:
         """The terms of the condition after a run; None if one is of another kind."""
@@ -129,7 +140,7 @@ class _Loop:
 
     def _offset(self, value: Value) -> int | None:
         """How much more than the number of the run an element of the body is; None if that is not known."""
-        value = _same_element(value)
+        value = same_element(value)
         if value is self._body.inputs[0]:
             return 0
         if value in self._counters:
@@ -141,20 +152,20 @@ class _Loop:
     def _start(self, state: Value) -> int | None:
         """What a state that every run adds one to begins with; None for any other."""
         place = self._states[state]
-        sum_ = _plus(_same_element(self._body.outputs[1 + place]))
-        if sum_ is None or sum_[1] != 1 or _same_element(sum_[0]) is not state:
+        sum_ = _plus(same_element(self._body.outputs[1 + place]))
+        if sum_ is None or sum_[1] != 1 or same_element(sum_[0]) is not state:
             return None
         initial = self.node.inputs[HEADS + place]
         return None if initial is None or constant_element(initial) is None else _integer(initial)
 
     def bound(self, value: Value) -> Value:
         """The value that an element is, before conversions, and before the loop if every run passes it on."""
-        value = _same_element(value)
+        value = same_element(value)
         place = self._states.get(value)
-        if place is None or _same_element(self._body.outputs[1 + place]) is not value:
+        if place is None or same_element(self._body.outputs[1 + place]) is not value:
             return value
         initial = self.node.inputs[HEADS + place]
-        return value if initial is None else _same_element(initial)
+        return value if initial is None else same_element(initial)
 
     def is_outside(self, value: Value) -> bool:
         """Whether a value is there before the loop runs."""
@@ -216,17 +227,6 @@ def _as_number(condition: Value) -> Value | None:
     return source if producer is not None and producer.applies(*_COMPARISONS, "And") else None
 
 
-def _same_element(value: Value) -> Value:
-    """Where the element of a tensor that has one comes from; numbers that count are the same in all types."""
-    while (node := value.producer) is not None:
-        source = node.inputs[0] if node.inputs else None
-        is_number = node.applies("Cast") and node.get("to") != DType.BOOL.value
-        if source is None or not (is_number or node.applies(*_SAME_ELEMENT)):
-            break
-        value = source
-    return value
-
-
 def _plus(value: Value) -> tuple[Value, int] | None:
     """A value and the integer that is added to it; None for what is no such sum."""
     node = value.producer
@@ -244,7 +244,7 @@ def _plus(value: Value) -> tuple[Value, int] | None:
 
 def _integer(value: Value) -> int | None:
     """The integer that a value always is."""
-    held = constant_element(_same_element(value))
+    held = constant_element(same_element(value))
     if held is None or truth(held) is None or held.dtype is DType.BOOL:
         return None
     number = held.item()

@@ -14,6 +14,7 @@ import numpy as np
 
 from ingot.builder import inserting, op
 from ingot.dataclass import dataclass
+from ingot.dtypes import DType
 from ingot.infer.driver import Facts
 from ingot.ir.domains import TRAINING
 from ingot.ir.graph import Graph
@@ -58,6 +59,14 @@ def collect_growing_states(model: Model, catalog: Catalog) -> int:
     return changed
 
 
+def is_counted(node: Node) -> bool:
+    """Whether a node is a loop that its trip count alone ends."""
+    if not node.applies("Loop") or not node.inputs or node.inputs[0] is None:
+        return False
+    condition = node.inputs[1] if len(node.inputs) > 1 else None
+    return condition is None or (_is_true(condition) and _goes_on(_body(node)))
+
+
 def _stays(node: Node, growths: list[_Growth], counted: bool, facts: Facts) -> bool:
     """Whether a loop stays as it is: nothing would be gained, or it would not become machine code all the same."""
     gone = {growth.place for growth in growths}
@@ -72,10 +81,7 @@ def _stays(node: Node, growths: list[_Growth], counted: bool, facts: Facts) -> b
 
 def _is_candidate(node: Node) -> bool:
     """Whether a node is a loop that its trip count alone ends, and that has a state appended to or collects rows."""
-    if not node.applies("Loop") or not node.inputs or node.inputs[0] is None:
-        return False
-    condition = node.inputs[1] if len(node.inputs) > 1 else None
-    if condition is not None and not (_is_true(condition) and _goes_on(_body(node))):
+    if not is_counted(node):
         return False
     return _collects(node) or any(_appends(node, place) is not None for place in range(_carried(node)))
 
@@ -166,12 +172,21 @@ def _joined(rows: Value, growth: _Growth) -> Value:
 
 def _goes_on(body: Graph) -> bool:
     """Whether a body gives the condition back as it takes it, or a constant true."""
-    source = forwarded(body.outputs[0])
+    source = _passed_on(body.outputs[0])
     return source is body.inputs[1] or _is_true(source)
 
 
 def _is_true(value: Value) -> bool:
-    return truth(constant_element(value)) is True
+    return truth(constant_element(_passed_on(value))) is True
+
+
+def _passed_on(value: Value) -> Value:
+    """What is as true as a value: PyTorch's exporter casts conditions to what they are."""
+    while (node := forwarded(value).producer) is not None and node.applies("Cast") and node.get("to") == DType.BOOL:
+        if not node.inputs or node.inputs[0] is None:
+            break
+        value = node.inputs[0]
+    return forwarded(value)
 
 
 def _collects(node: Node) -> bool:

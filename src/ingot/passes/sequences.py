@@ -7,6 +7,7 @@ optional that holds something is what it holds.
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,7 +21,9 @@ from ingot.ir.node import Node
 from ingot.ir.tensor import Tensor
 from ingot.ir.value import Value
 from ingot.ops.catalog import Catalog
-from ingot.passes.collected_sequences import READERS, Rows, collected_sequences, graph_of, is_by_one, maps_to_loops
+from ingot.passes.collected_sequences import READERS, Rows, collected_sequences, graph_of, maps_to_loops
+from ingot.passes.parts_by_one import is_by_one, splits_by_ones
+from ingot.passes.repeated_parts import repeat_parts
 from ingot.passes.replacing import drop
 
 _BRANCHES = ("then_branch", "else_branch")
@@ -57,11 +60,11 @@ def sequences_to_tensors(model: Model, catalog: Catalog) -> int:
         return 0
     maps_to_loops(model)
     loops = list(collected_sequences(model, catalog))
-    rewriting = _Rewriting({sequence: rows for _, sequence, rows in loops})
+    rewriting = _Rewriting({sequence: rows for _, sequence, rows in loops}, splits_by_ones(model, catalog))
     rewriting.graph(model.graph)
     for loop, _, _ in loops:
         drop(loop)  # where nobody read what it appended
-    return rewriting.changed
+    return rewriting.changed + repeat_parts(model, catalog)
 
 
 _MAKERS = ("SequenceConstruct", "SequenceEmpty", "SplitToSequence")
@@ -70,8 +73,10 @@ _MAKERS = ("SequenceConstruct", "SequenceEmpty", "SplitToSequence")
 class _Rewriting:
     """What is known of sequences on the way through a model."""
 
-    def __init__(self, known: dict[Value, _Known]) -> None:
+    def __init__(self, known: dict[Value, _Known], by_ones: Set[Node]) -> None:
+        """`by_ones` are splits whose sizes say that all parts are of size one."""
         self._known = known
+        self._by_ones = by_ones
         self._holds: dict[Value, Value] = {}
         self.changed = len(known)
 
@@ -166,8 +171,11 @@ class _Rewriting:
             return _Elements(())
         if node.applies("SequenceConstruct"):
             return _Elements(tuple(value for value in inputs if value is not None))
-        if node.applies("SplitToSequence") and inputs[0] is not None and is_by_one(node):
-            return _Parts(inputs[0], int(_attribute(node, "axis", 0)), bool(_attribute(node, "keepdims", 1)))
+        if node.applies("SplitToSequence") and inputs[0] is not None:
+            has_ones = node in self._by_ones
+            keeps_axis = has_ones or bool(_attribute(node, "keepdims", 1))
+            parts = _Parts(inputs[0], int(_attribute(node, "axis", 0)), keeps_axis)
+            return parts if has_ones or is_by_one(node) else None
         if node.applies("Identity"):
             return before
         if not isinstance(before, _Elements):

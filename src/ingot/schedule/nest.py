@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot.loops.ir import LANES_APART, For, Index, Kind, Let, Nest, Position, Scalar, Stage, Statement, Store, Var
+from ingot.loops.ir import (
+    LANES_APART,
+    For,
+    Index,
+    Kind,
+    Let,
+    Nest,
+    Position,
+    Scalar,
+    Stage,
+    Staged,
+    Statement,
+    Store,
+    Var,
+)
 from ingot.loops.near import near_places
 from ingot.loops.rewrite import in_turn, indices, joined, joins
 from ingot.loops.walk import walk
@@ -16,11 +30,13 @@ from ingot.schedule.interleave_chains import interleave_chains
 from ingot.schedule.jam import jam_of, shared_innermost
 from ingot.schedule.loads_inside import loads_inside
 from ingot.schedule.narrow_positions import narrow_positions
+from ingot.schedule.pad_rows import in_parts
 from ingot.schedule.pairs import pairs_in_tiles
 from ingot.schedule.repeat import repeated
 from ingot.schedule.reuse_costly import reuse_costly
 from ingot.schedule.target import Target
 from ingot.schedule.turn import turned
+from ingot.schedule.windows import staged_windows
 
 _SCATTERED = -3
 """What is gained by lanes that lie anywhere, where contiguous ones gain 2 and one element for all of them nothing."""
@@ -41,8 +57,11 @@ _OFTEN = 4
 """How much more what is done for each element of a row counts than what is done once a row."""
 
 
-def schedule_nest(nest: Nest, target: Target) -> tuple[Statement, ...]:
-    """The loops of a nest: the rows parallel, and the axis along which most is contiguous vectorised."""
+def schedule_nest(nest: Nest, name: str, target: Target) -> tuple[Statement, ...] | Staged:
+    """The loops of a nest: the rows parallel, and the axis along which most is contiguous vectorised.
+
+    What large windows slide over is staged in scratch memory, whose name begins with `name`.
+    """
     nest = collapse(nest)
     if any(isinstance(node, Position) for node in walk(nest)):
         nest = narrow_positions(loads_inside(nest))
@@ -52,7 +71,7 @@ def schedule_nest(nest: Nest, target: Target) -> tuple[Statement, ...]:
     across, gain = contiguous_axis(nest.rows, nest.stages)
     inner = max((_along_row(stage, target) for stage in nest.stages if stage.inner), default=0.0)
     if across is not None and gain > inner:
-        return _across(nest, across, target)
+        return _across(nest, across, name, target)
     chains = interleave_chains(nest)
     if chains is not None:
         return _shared(*chains)
@@ -60,18 +79,20 @@ def schedule_nest(nest: Nest, target: Target) -> tuple[Statement, ...]:
     return _shared(nest.rows, tuple(statement for stage in nest.stages for statement in _vectored(stage)))
 
 
-def _across(nest: Nest, across: Var, target: Target) -> tuple[Statement, ...]:
+def _across(nest: Nest, across: Var, name: str, target: Target) -> tuple[Statement, ...] | Staged:
     """The loops of a nest whose rows are vectorised, those beside them jammed where they read the same."""
     rows = [row for row in nest.rows if row is not across]
     body = _serial_body(nest.stages)
     tiles = pairs_in_tiles(nest, across, body, target)
     if tiles is not None:
         return _shared(*tiles)
+    staged = staged_windows(nest, across, name, target)
+    if staged is not None:
+        return staged
     split = jam_of(nest, across, target.registers)
     if split is None:
-        return _shared(
-            rows, _in_columns(nest, across, body, target) or (For(across, body, kind_of_row(across, body, target)),)
-        )
+        loops = _in_columns(nest, across, body, target) or in_parts(body, across, target)
+        return _shared(rows, loops or (For(across, body, kind_of_row(across, body, target)),))
     body = _serial_body([shared_innermost(stage, split.var) for stage in nest.stages])
     jammed: tuple[Statement, ...] = (For(across, split.jammed(body), Kind.VECTOR),)
     if split.rest is None:

@@ -224,6 +224,19 @@ def test_a_shape_to_expand_to() -> None:
     )
 
 
+def test_expand_to_a_size_that_only_a_run_can_compare() -> None:
+    rows = [(5, 4), (5, 1), (1, 4), (4, 4), (1, 0), (5, 0), (0, 1), (5, 3)]
+    runs(
+        "g (float[n, 3] x, float[m, 3] y) => (z) { shape = Shape (y) z = Expand (x, shape) }",
+        *({"x": X[0, 0, :3] + np.zeros((n, 1), np.float32), "y": np.zeros((m, 3), np.float32)} for n, m in rows),
+    )
+    runs(  # the shape that torch's exporter writes around index_add: the first of the rows that are added to
+        "g (float[n, 3] x, float[m, 3] y) => (z) <int64[1] starts = {0}, int64[1] ends = {1}> {"
+        " first = Slice (y, starts, ends) shape = Shape (first) z = Expand (x, shape) }",
+        *({"x": X[0, 0, :3] + np.zeros((n, 1), np.float32), "y": np.zeros((m, 3), np.float32)} for n, m in rows),
+    )
+
+
 def test_a_size_that_follows_from_another_computed_size() -> None:
     runs(
         "g (float[n] x, int64[1] shape, int64[1] starts) => (y) <int64[1] most = {9}, int64[1] axes = {0}> {"

@@ -25,6 +25,7 @@ from ingot.loops.ir import (
     Recurrence,
     RoundedRows,
     Sort,
+    Staged,
     Suppress,
     Winograd,
 )
@@ -37,6 +38,7 @@ EMITTERS: Mapping[type, str] = {
     tuple: "loops",
     Contraction: "product",
     RoundedRows: "rounded_rows",
+    Staged: "staged",
     Winograd: "winograd",
     Attention: "attention",
     Descent: "descent",

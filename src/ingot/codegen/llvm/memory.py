@@ -9,7 +9,7 @@ from dataclasses import field, replace
 from ingot.codegen.llvm import ir, scalars
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.emitter import Frame
-from ingot.codegen.llvm.lanes import WORDS_IN_VECTOR, Lanes, count_of
+from ingot.codegen.llvm.lanes import WORDS_IN_VECTOR, Lane, Lanes, count_of
 from ingot.codegen.llvm.permute import is_permutable, permuted
 from ingot.codegen.llvm.picked import owner, picked_of, shuffled
 from ingot.codegen.llvm.share import larger, smaller
@@ -143,7 +143,7 @@ class Memory(Lanes, ABC):
         b, lane = self.b, self._lane
         result: ir.Value | None = None
         for condition in where:
-            if lane is not None and lane.count > WORDS_IN_VECTOR and condition.index.factor(lane.var) != 0:
+            if lane is not None and self._is_row_of_bits(condition, lane):
                 holds = self._row_of_lanes(condition, lane.count)
             else:
                 index = self.index(condition.index)
@@ -152,6 +152,18 @@ class Memory(Lanes, ABC):
             result = holds if result is None else b.and_(*self._alike(result, holds))
         assert result is not None
         return result
+
+    def _is_row_of_bits(self, condition: Inside, lane: Lane) -> bool:
+        """Whether a condition on neighbours is found as the bits of a number sooner than by comparing each index.
+
+        Those of a window that is unrolled are parts of one number.
+        """
+        if lane.count == 1 or condition.index.factor(lane.var) != 1 or self._is_opaque(condition.index):
+            return False
+        if lane.count > WORDS_IN_VECTOR:
+            return True
+        terms = (self.variables[term] for term, _ in condition.index.terms if isinstance(term, Var))
+        return self.frame.target.masks and any(isinstance(value, ir.Constant) for value in terms)
 
     # --- loads and stores
 
@@ -165,6 +177,8 @@ class Memory(Lanes, ABC):
             if address is not None:
                 return self._computed(self._lanes_at(address, value, along), value.dtype)
         pointer = self.frame.buffers[value.buffer]
+        if self._lane is not None and self._lane.count > 1 and self._is_turned(value):
+            return self._computed(self._from_block(value, pointer), value.dtype)
         if value.where and (padded := self._padded_apart(value, pointer)) is not None:
             return self._computed(padded, value.dtype)
         inside = self._inside(value.where) if value.where else None
@@ -203,8 +217,6 @@ class Memory(Lanes, ABC):
                 loaded.align = width(value.dtype)
             else:
                 loaded = self._masked("masked.load", whole, [address, I32(width(value.dtype)), mask, fill], whole, PTR)
-        elif self._is_turned(value):
-            loaded = self._from_block(value, pointer, whole)
         elif (apart := self._apart(value.index)) is not None:
             address = b.gep(pointer, [self._base(value.index)], source_etype=kind)
             loaded = self._picked(address, value.dtype, apart, mask, fill)
@@ -276,12 +288,20 @@ class Memory(Lanes, ABC):
         """Whether a load for every place of a jam is one of a block, which lies contiguous along the jam."""
         block, lane = self._block, self._lane
         assert lane is not None
-        if block is None or block.extent != lane.count or value.index.factor(block) != 1 or value.where:
+        if block is None or block.extent != lane.count or value.index.factor(block) != 1:
             return False
-        opaque = any(not isinstance(term, Var) and count_of(self.scalar(term)) > 1 for term, _ in value.index.terms)
+        if value.index.factor(lane.var) in (0, 1):
+            return False
+        for condition in value.where:
+            factors = condition.index.factor(block), condition.index.factor(lane.var)
+            if factors[0] != 0 and (factors != (1, 0) or not self.frame.target.masks):
+                return False
+        indices = (value.index, *(condition.index for condition in value.where))
+        terms = (term for index in indices for term, _ in index.terms)
+        opaque = any(not isinstance(term, Var) and count_of(self.scalar(term)) > 1 for term in terms)
         return not opaque and (lane.mask is None or lane.active is not None)
 
-    def _from_block(self, value: Load, pointer: ir.Value, whole: ir.Type) -> ir.Value:
+    def _from_block(self, value: Load, pointer: ir.Value) -> ir.Value:
         """The lanes for one place of a jam, out of a block that is loaded and transposed at the first place.
 
         Where lanes are masked off, the last active one is loaded in their place.
@@ -296,17 +316,53 @@ class Memory(Lanes, ABC):
             self.variables[block] = place
             stride = self.frame.size(value.index.factor(lane.var))
             last = None if lane.active is None else b.sub(lane.active, I64(1))
-            lines = []
+            fill = self._stored(scalars.number(value.dtype, value.fill, lane.count), value.dtype)
+            beside = [condition for condition in value.where if condition.index.factor(block) == 0]
+            mask = self._mask_of_block([condition for condition in value.where if condition not in beside], block)
+            lines: list[ir.Value] = []
             for number in range(lane.count):
                 at = I64(number) if last is None else smaller(b, I64(number), last)
                 address = b.gep(pointer, [b.add(base, b.mul(at, stride))], source_etype=stored(value.dtype))
-                line = b.load(address, typ=whole)
-                line.align = width(value.dtype)
-                lines.append(line)
+                inside = self._inside_at(beside, at) if beside else None
+                if inside is not None:
+                    address = b.select(inside, address, self._zeros())
+                line = self._line(address, value.dtype, mask, fill)
+                lines.append(line if inside is None or value.fill == 0 else b.select(inside, line, fill))
             self._turned[id(value)] = (value, transposed(b, lines))
         assert isinstance(place, ir.Constant)
         wanted: int = place.constant
         return self._turned[id(value)][1][wanted]
+
+    def _mask_of_block(self, where: Sequence[Inside], block: Var) -> ir.Value | None:
+        """The places of a block for which conditions hold, whatever the lane; None if there are none."""
+        b, lane = self.b, self._lane
+        assert lane is not None
+        mask: ir.Value | None = None
+        for condition in where:
+            first = Index(tuple(item for item in condition.index.terms if item[0] is not block), condition.index.offset)
+            bits = b.trunc(self._bits_inside(replace(condition, index=first), lane.count), ir.IntType(lane.count))
+            own = b.bitcast(bits, ir.VectorType(I1, lane.count))
+            mask = own if mask is None else b.and_(mask, own)
+        return mask
+
+    def _line(self, address: ir.Value, dtype: DType, mask: ir.Value | None, fill: ir.Value) -> ir.Value:
+        """A vector of contiguous elements; `fill` where a mask is off."""
+        if mask is not None:
+            return self._masked("masked.load", fill.type, [address, I32(width(dtype)), mask, fill], fill.type, PTR)
+        line = self.b.load(address, typ=fill.type)
+        line.align = width(dtype)
+        return line
+
+    def _inside_at(self, where: Sequence[Inside], number: ir.Value) -> ir.Value:
+        """Whether conditions hold for one lane, given by its number."""
+        b, lane = self.b, self._lane
+        assert lane is not None
+        result: ir.Value = ir.Constant(I1, 1)
+        for condition in where:
+            moved = b.mul(number, self.frame.size(condition.index.factor(lane.var)))
+            index = b.add(self._base(condition.index), moved)
+            result = b.and_(result, b.icmp_unsigned("<", index, self.frame.size(condition.size)))
+        return result
 
     def _picked(self, address: ir.Value, dtype: DType, apart: int, mask: ir.Value | None, fill: ir.Value) -> ir.Value:
         """Elements `apart` from each other, out of as many contiguous vectors; the last vector ends with the last lane.

@@ -371,8 +371,8 @@ class _Emitter(ProductPanels, MatrixProduct):
                         self.loops, product.dtype, tile, cells, pointers, product.lhs.dtype, step, panel,
                         panel_dtype, extent_, apart,
                     )  # fmt: skip
-                case PairDot():
-                    accumulate_pairs(self.loops, tile, cells, pointers, step, panel, extent_)
+                case PairDot() as dot:
+                    accumulate_pairs(self.loops, tile, dot, cells, pointers, step, panel, extent_)
                 case ByteDot():
                     accumulate_bytes(self.loops, product.lhs, tile, cells, pointers, step, panel, extent_)
             rows_read = extent_ if product.terms == 1 else up(b, extent_, I64(product.terms))

@@ -7,6 +7,7 @@ the values, their sum is not.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.builder import Builder
@@ -26,7 +27,7 @@ from ingot.codegen.nvptx.warp_tiles import (
 )
 from ingot.dataclass import dataclass
 from ingot.dtypes import DType
-from ingot.loops.ir import Apply, Attention, Load, Scalar
+from ingot.loops.ir import Attention, Load, before_widening
 
 _ROWS, _TERMS, _COLUMNS = 16, 16, 8
 """The rows, the terms and the columns of one multiplication."""
@@ -55,19 +56,12 @@ class HalvesTile:
 
 def halves_of(nest: Attention) -> tuple[Load, Load, Load] | None:
     """What attention reads, where that is loads of one 16-bit type and nothing is rounded otherwise."""
-    keys, values = _before_widening(nest.keys), _before_widening(nest.values)
+    keys, values = before_widening(nest.keys), before_widening(nest.values)
     if keys is None or values is None or nest.dtype is not DType.FLOAT32:
         return None
     if nest.queries.dtype not in (DType.FLOAT16, DType.BFLOAT16):
         return None
     return (nest.queries, keys, values) if keys.dtype is values.dtype is nest.queries.dtype else None
-
-
-def _before_widening(value: Scalar) -> Load | None:
-    match value:
-        case Apply(function="cast", arguments=(Load() as load,)):
-            return load
-    return None
 
 
 def emit_halves(b: Builder, frame: Frame, nest: Attention, tile: HalvesTile) -> None:
@@ -110,7 +104,7 @@ class _Halves(AttentionBlock):
                 var,
                 (height, elements),
                 place,
-                lambda line, piece, height=height: self._place(height, line, piece),  # type: ignore[misc]
+                partial(self._place, height),
             )
             for load, axes, var, height, elements, place in zip(
                 loads, rows, along, heights, widths, places, strict=True

@@ -67,12 +67,13 @@ def lower(
     inferred: tuple[Fact, ...],
     read: SizeReader,
 ) -> prim.Tensor:
+    """The sizes are those inferred, if it is known which of two is repeated; else a run computes them."""
     known = sizes(facts[1]) or ()
-    if None in known:
+    wanted = tuple(size for size in known if size is not None)
+    if len(wanted) < len(known) or None in (broadcast(x.shape, wanted) or ()):
         return _to_computed(in_own_type(x, inferred[0]), _computed(x.shape, shape, read))
     result = sizes_of(inferred[0])
-    wanted = [1 if size is None else size for size in known]
-    whole = [1] * (len(result) - len(wanted)) + wanted
+    whole = (*(1,) * (len(result) - len(wanted)), *wanted)
     asked = tuple(one if size == 1 else size for size, one in zip(whole, result, strict=True))
     return prim.assume_shape(prim.expand(in_own_type(x, inferred[0]), asked), result)
 

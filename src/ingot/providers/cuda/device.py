@@ -7,7 +7,7 @@ import hashlib
 import threading
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from ctypes import c_float, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
+from ctypes import c_float, c_int64, c_size_t, c_uint64, c_void_p
 from functools import cached_property
 from statistics import median
 from typing import Any
@@ -18,14 +18,16 @@ import numpy as np
 from ingot.codegen.executable_memory import Code
 from ingot.codegen.nvptx.gpu import Gpu
 from ingot.codegen.nvptx.step import TensorMap
-from ingot.dtypes import Array, DType
+from ingot.dtypes import Array
 from ingot.errors import ProviderError
 from ingot.providers.cuda.copies import COPY, Staging, copy, new_parameters, upload, upload_where_it_is
 from ingot.providers.cuda.driver import OUT_OF_MEMORY, Driver, DriverError
 from ingot.providers.cuda.foreign import adopted
+from ingot.providers.cuda.graph import Graph
 from ingot.providers.cuda.launcher import Launcher
 from ingot.providers.cuda.pinned import PinnedResults, rounded
 from ingot.providers.cuda.stored import restored
+from ingot.providers.cuda.tensor_maps import encoded
 from ingot.runtime.address import address_of
 from ingot.runtime.device import Block, block_of
 from ingot.runtime.device_array import DLPACK_CUDA, DeviceArray
@@ -38,12 +40,7 @@ _MULTIPROCESSORS, _MAJOR, _MINOR = 16, 75, 76
 _CLOCK, _MEMORY_CLOCK, _BUS_BITS, _SHARED = 13, 36, 37, 97
 _DYNAMIC_SHARED = 8
 _PLAIN_SHARED = 48 << 10
-_MAP_TYPES = {DType.FLOAT16: 6, DType.FLOAT32: 7, DType.BFLOAT16: 9}
-_SWIZZLE_128, _PROMOTE_128 = 3, 2
-"""Numbers of the driver's interface: flags of streams, of pinned memory and of captures, attributes, and of tensor maps
-the types of elements, how lines are swizzled, and how much is read into L2 at once."""
-
-_MAP_BYTES, _MAP_ALIGN = 128, 64
+"""Numbers of the driver's interface: flags of streams, of pinned memory and of captures, and attributes."""
 
 _MOST_LAUNCHES = 1 << 14
 """Launches of one graph."""
@@ -103,6 +100,7 @@ class Device:
         """Blocks that were freed, by their sizes, to be allocated again."""
         self._free_bytes = 0
         self._limits: tuple[float, float] | None = None
+        self._numbers: Block | None = None
 
     # --- threads
 
@@ -113,8 +111,11 @@ class Device:
         if own.running is not None:
             return own.running
         self.enter()
-        if self._stream is not None:
-            return self._stream
+        return self._own_stream() if self._stream is None else self._stream
+
+    def _own_stream(self) -> int:
+        """A stream of the current context that no other thread has."""
+        own = self._own
         if own.stream is None:
             own.stream = _Stream(self.driver)
         return own.stream.number
@@ -205,10 +206,10 @@ class Device:
 
     def release_free(self) -> None:
         """Give back to the driver the blocks that nobody uses."""
-        for blocks in self._free.values():
+        unused, self._free, self._free_bytes = self._free, {}, 0  # what is freed meanwhile, as a collection does, stays
+        for blocks in unused.values():
             for block in blocks:
                 self.driver.release("cuMemFreeAsync", block, self._pool_stream)
-        self._free, self._free_bytes = {}, 0
 
     @property
     def used(self) -> int:
@@ -282,10 +283,13 @@ class Device:
         """The kernel that copies."""
         return self.function(COPY, "copy")
 
-    @cached_property
+    @property
     def numbers(self) -> Block:
-        """The first int64 numbers, in order."""
-        return block_of(np.arange(_NUMBERS, dtype=np.int64), self)
+        """The first int64 numbers, in order: one block for all threads, whose graphs have its address."""
+        with self._lock:
+            if self._numbers is None:
+                self._numbers = block_of(np.arange(_NUMBERS, dtype=np.int64), self)
+            return self._numbers
 
     def as_captured(self, addresses: list[int]) -> list[int]:
         """What a kernel that is captured gets for these addresses: constants for counters."""
@@ -342,9 +346,8 @@ class Device:
             self._own.launches += 1
             if self._own.launches > _MOST_LAUNCHES:
                 raise DriverError(f"more than {_MOST_LAUNCHES:,} launches are not captured", 0)
-        if shared > _PLAIN_SHARED and self._shared.get(function, 0) < shared:
-            self.driver.call("cuFuncSetAttribute", function, _DYNAMIC_SHARED, shared)
-            self._shared[function] = shared
+        if shared > _PLAIN_SHARED:
+            self._allow_shared(function, shared)
         arguments = (c_uint64 * len(numbers))(*[number & 0xFFFFFFFFFFFFFFFF for number in numbers])
         start = ctypes.addressof(arguments)
         places = [*range(start, start + 8 * len(numbers), 8), *map(ctypes.addressof, maps)]
@@ -355,27 +358,16 @@ class Device:
         else:
             self.driver.call("cuLaunchKernel", *place, None)
 
+    def _allow_shared(self, function: int, size: int) -> None:
+        """Let a function have so much dynamic shared memory; what other threads were allowed stays."""
+        with self._lock:
+            if self._shared.get(function, 0) < size:
+                self.driver.call("cuFuncSetAttribute", function, _DYNAMIC_SHARED, size)
+                self._shared[function] = size
+
     def tensor_map(self, of: TensorMap, address: int) -> Any:
-        """A tensor map for a buffer at an address: 128 bytes, which a launch copies."""
-        memory = ctypes.create_string_buffer(_MAP_BYTES + _MAP_ALIGN)
-        encoded = (c_uint64 * (_MAP_BYTES // 8)).from_buffer(memory, -ctypes.addressof(memory) % _MAP_ALIGN)
-        rank = len(of.sizes)
-        self.driver.call(
-            "cuTensorMapEncodeTiled",
-            ctypes.byref(encoded),
-            _MAP_TYPES[of.dtype],
-            rank,
-            address + of.offset,
-            (c_uint64 * rank)(*of.sizes),
-            (c_uint64 * max(1, rank - 1))(*of.strides),
-            (c_uint32 * rank)(*of.box),
-            (c_uint32 * rank)(*[1] * rank),
-            0,
-            _SWIZZLE_128,
-            _PROMOTE_128,
-            0,
-        )
-        return encoded
+        """A tensor map for a buffer at an address, which a launch copies."""
+        return encoded(of, address, self.driver)
 
     def timed(self, begin: Callable[[], object]) -> float:
         seconds = self.seconds(begin, 1)
@@ -441,20 +433,24 @@ class Device:
         """What `begin` launches, as a graph, without running it; None where the driver refuses.
 
         The graph `before` becomes the new one, where that has the same kernels. In place of a counter a kernel gets a
-        constant: the number that the counter has now.
+        constant: the number that the counter has now. The stream that all threads use is not captured: what others
+        launch meanwhile would be, too.
         """
         if counters:
             self.numbers  # noqa: B018 - copied now
-        stream, graph = self.stream, c_void_p()
         self.copy_function  # noqa: B018 - loaded now: not all drivers do while they capture
-        self.driver.call("cuStreamBeginCapture_v2", stream, _RELAXED)
-        self._own.is_capturing, self._own.launches = True, 0
-        self._own.counters = frozenset(counters)
+        self.enter()
+        own, running, stream, graph = self._own, self._own.running, self._own_stream(), c_void_p()
+        try:
+            self.driver.call("cuStreamBeginCapture_v2", stream, _RELAXED)
+        except DriverError:
+            return None
+        own.is_capturing, own.launches, own.counters, own.running = True, 0, frozenset(counters), stream
         try:
             begin()
         except BaseException as error:
             self.fail(error)
-        self._own.is_capturing, self._own.counters = False, frozenset()
+        own.is_capturing, own.counters, own.running = False, frozenset(), running
         try:
             self.driver.call("cuStreamEndCapture", stream, ctypes.byref(graph))
         except DriverError as error:  # what failed before has made the capture invalid
@@ -463,7 +459,10 @@ class Device:
         if not self.has_failed:
             if isinstance(before, Graph) and before.became(captured):
                 return before
-            return Graph(self, captured)
+            try:
+                return Graph(self, captured)
+            except DriverError:
+                return None
         if captured:
             self.driver.release("cuGraphDestroy", captured)
         if isinstance(self._own.failure, DriverError):  # others, such as Ctrl-C, are raised when the thread finishes
@@ -504,35 +503,6 @@ class _Module:
         self.lock = threading.Lock()
         self.number: int | None = None
         self.functions: dict[str, int] = {}
-
-
-class Graph:
-    """Captured launches: a call launches all of them on the stream of the thread that calls."""
-
-    __slots__ = ("__weakref__", "_device", "_launchable")
-
-    def __init__(self, device: Device, graph: int) -> None:
-        """Of a graph of the driver, which is given back."""
-        self._device, driver = device, device.driver
-        try:
-            self._launchable = driver.integer("cuGraphInstantiateWithFlags", graph, 0, kind=c_void_p)
-        finally:
-            driver.release("cuGraphDestroy", graph)
-        finalize(self, driver.release, "cuGraphExecDestroy", self._launchable).atexit = False
-
-    def became(self, graph: int) -> bool:
-        """Whether this is now another graph of the driver, which is given back then: one of the same kernels."""
-        driver, result = self._device.driver, (c_uint64 * 8)()
-        try:
-            driver.call("cuGraphExecUpdate_v2", self._launchable, graph, result)
-        except DriverError:
-            return False
-        driver.release("cuGraphDestroy", graph)
-        return True
-
-    def __call__(self) -> None:
-        device = self._device
-        device.driver.call("cuGraphLaunch", self._launchable, device.stream)
 
 
 def _new_stream(driver: Driver) -> int:
