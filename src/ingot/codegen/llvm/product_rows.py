@@ -11,7 +11,7 @@ from ingot.codegen.llvm.emitter import Frame
 from ingot.codegen.llvm.lanes import Lane
 from ingot.codegen.llvm.loops import Loops
 from ingot.codegen.llvm.share import larger, part_of, up
-from ingot.codegen.llvm.types import I64, element, stack_slot, vector, width
+from ingot.codegen.llvm.types import I64, element, lane_numbers, stack_slot, vector, width
 from ingot.loops.ir import Contraction, Index, Inside, Load, Var, extent
 
 
@@ -108,8 +108,7 @@ class ProductRows:
         b, lanes = self.b, self.tile.lanes
         past = b.sub(columns, b.mul(index, I64(lanes)))
         with b.if_then(b.icmp_signed(">", past, I64(0))):
-            numbers = ir.Constant(vector(I64, lanes), list(range(lanes)))
-            mask = b.icmp_signed("<", numbers, self.loops.splat(past, lanes))
+            mask = b.icmp_signed("<", lane_numbers(I64, lanes), self.loops.splat(past, lanes))
             self._finish_vector(line, index, column, mask)
 
     @contextmanager
