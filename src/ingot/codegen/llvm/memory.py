@@ -326,7 +326,7 @@ class Memory(Lanes, ABC):
                 inside = self._inside_at(beside, at) if beside else None
                 if inside is not None:
                     address = b.select(inside, address, self._zeros())
-                line = self._line(address, value.dtype, mask, fill)
+                line = self._line_of_block(address, value.dtype, mask, fill)
                 lines.append(line if inside is None or value.fill == 0 else b.select(inside, line, fill))
             self._turned[id(value)] = (value, transposed(b, lines))
         assert isinstance(place, ir.Constant)
@@ -345,7 +345,7 @@ class Memory(Lanes, ABC):
             mask = own if mask is None else b.and_(mask, own)
         return mask
 
-    def _line(self, address: ir.Value, dtype: DType, mask: ir.Value | None, fill: ir.Value) -> ir.Value:
+    def _line_of_block(self, address: ir.Value, dtype: DType, mask: ir.Value | None, fill: ir.Value) -> ir.Value:
         """A vector of contiguous elements; `fill` where a mask is off."""
         if mask is not None:
             return self._masked("masked.load", fill.type, [address, I32(width(dtype)), mask, fill], fill.type, PTR)
