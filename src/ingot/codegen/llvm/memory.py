@@ -14,7 +14,7 @@ from ingot.codegen.llvm.permute import is_permutable, permuted
 from ingot.codegen.llvm.picked import owner, picked_of, shuffled
 from ingot.codegen.llvm.share import larger, smaller
 from ingot.codegen.llvm.transpose import interleaved, transposed
-from ingot.codegen.llvm.types import I1, I8, I32, I64, PTR, global_constant, stored, vector, width, zeros
+from ingot.codegen.llvm.types import I1, I8, I32, I64, PTR, global_constant, lane_numbers, stored, vector, width, zeros
 from ingot.dataclass import dataclass
 from ingot.dims import Dim, constant_term
 from ingot.dtypes import DType
@@ -114,7 +114,7 @@ class Memory(Lanes, ABC):
         total: ir.Value | None = None
         for term, factor in index.terms:
             if term is lane.var:
-                value: ir.Value = ir.Constant(ir.VectorType(I64, lane.count), list(range(lane.count)))
+                value: ir.Value = lane_numbers(I64, lane.count)
             elif not isinstance(term, Var) and count_of(self.scalar(term)) > 1:
                 value = self.scalar(term)
             else:
