@@ -65,8 +65,8 @@ def test_the_text_of_calls_is_compiled_once_for_all_plans_like_it() -> None:
     ids=["outputs left out", "constants", "results of kernels, and inputs", "a body without nodes"],
 )
 def test_chains_give_what_a_full_run_gives(graph: str, feeds: dict[str, Any], expected: list[Any]) -> None:
-    session = ingot.Session(ingot.parse_model(HEADER + graph), threads=1)
-    assert session.compiled is not None  # what runs until then is the reference
+    session = ingot.Session(ingot.parse_model(HEADER + graph), providers=("cpu", "reference"), threads=1)
+    assert session.compiled is not None
     for _ in range(5):
         results = session.run(None, feeds)
         assert [result.tolist() for result in results] == expected
@@ -77,7 +77,7 @@ def test_chains_give_what_a_full_run_gives(graph: str, feeds: dict[str, Any], ex
 
 def test_an_error_in_a_chain_is_that_of_the_full_run() -> None:
     text = HEADER + "g (seq(float[n]) s, int64 at) => (float[n] y) { y = SequenceAt (s, at) }"
-    session = ingot.Session(ingot.parse_model(text), threads=1)
+    session = ingot.Session(ingot.parse_model(text), providers=("cpu", "reference"), threads=1)
     feeds = {"s": [np.array([1, 2], np.float32)], "at": np.array(0)}
     for _ in range(4):
         assert session.run(None, feeds)[0].tolist() == [1, 2]
