@@ -17,7 +17,7 @@ from benchmarks.tables.case import Case
 from benchmarks.tables.peer import peer_session
 from ingot.compile import Artifacts
 from ingot.errors import FallbackWarning
-from ingot.loops.ir import Attention, CheckedIndex, Contraction, Kernel, Update, Winograd, kernels_in
+from ingot.loops.ir import Attention, CheckedIndex, Contraction, Kernel, Staged, Update, Winograd, kernels_in
 from ingot.loops.walk import walk
 from ingot.tools.bench.difference import difference
 from ingot.tools.inspect.bodies import bodies_in
@@ -104,7 +104,7 @@ def plan_of(compiled: Artifacts) -> tuple[int, tuple[str, ...], tuple[str, ...]]
 
 def kind_of(kernel: Kernel) -> str:
     """What a kernel spends its time on."""
-    kinds = {Contraction: "contraction", Winograd: "contraction", Attention: "attention"}
+    kinds = {Contraction: "contraction", Winograd: "contraction", Attention: "attention", Staged: "reduction"}
     for nest in kernel.nests:
         if type(nest) in kinds:
             return kinds[type(nest)]

@@ -7,6 +7,7 @@ build/viewers.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,10 +22,8 @@ from ingot.view.answers import Answers
 from ingot.view.png import browser
 
 _ROUNDS = 5
-_LONG = 5.0
-"""Seconds of a picture of which `_FEW` are taken; one that takes more than a minute is not waited for again."""
-
-_FEW, _MINUTE = 3, 60.0
+_SECONDS = 60.0
+"""After which no further round of a model begins: all of it takes less than ten minutes, on a busy machine too."""
 
 _LAUNCH = [
     "--no-sandbox",
@@ -36,12 +35,12 @@ _LAUNCH = [
 _HEAD = f"""# First pictures
 
 How soon a model is seen: `ingot view MODEL` beside netron and Google's Model Explorer, in one headless Chromium, in
-turns. Numbers are medians of {_ROUNDS} rounds, of {_FEW} where a picture takes more than {_LONG:.0f} s, of one where it
-takes more than a minute, with the least and the greatest in brackets. A picture is there when the browser has made the
-frame in which nodes are drawn, by its own clock: of netron when its layout is shown, of Model Explorer when its graph
-has a canvas, of ingot when the canvas is drawn. The ratio is ingot's median to that of the faster one; at most 0.3 is
-asked for. Nodes are those of the main graph. Run it on a machine that does nothing else: programs beside it slow
-processes that wait for each other more than one that computes alone, and the smallest model most.
+turns. Numbers are medians of {_ROUNDS} rounds, or of those that begin within {_SECONDS:.0f} s, with the least and the
+greatest in brackets. A picture is there when the browser has made the frame in which nodes are drawn, by its clock: of
+netron when its layout is shown, of Model Explorer when its graph has a canvas, of ingot when the canvas is drawn. The
+ratio is ingot's median to that of the faster one; at most 0.3 is asked for. Nodes are those of the main graph. Run it
+on a machine that does nothing else: programs beside it slow processes that wait for each other more than one that
+computes alone, and the smallest model most.
 """
 _OF_THE_PAGE = """
 ## What ingot's consists of
@@ -110,23 +109,16 @@ def table(only: str = "") -> str:
 def _taken(chromium: Any, compared: Sequence[Viewer], model: Shown) -> tuple[tuple[Picture, ...], ...]:
     """Pictures of a model by each viewer."""
     taken: dict[str, list[Picture]] = {viewer.name: [] for viewer in compared}
+    end = time.monotonic() + _SECONDS
     for turn in range(_ROUNDS):
+        if turn and time.monotonic() > end:
+            break
         for viewer in compared:
-            earlier = taken[viewer.name]
-            if turn and turn >= _rounds(earlier):
-                continue
             try:
-                earlier.append(first_picture(chromium, viewer, model.path))
+                taken[viewer.name].append(first_picture(chromium, viewer, model.path))
             except Exception as error:  # a viewer that fails is no reason to lose the others
                 print(f"{viewer.name} shows nothing of {model.title}: {error}", flush=True)
     return tuple(map(tuple, taken.values()))
-
-
-def _rounds(earlier: Sequence[Picture]) -> int:
-    """How often a picture is taken that was taken before."""
-    if not earlier or earlier[0].whole > _MINUTE:
-        return 1
-    return _FEW if earlier[0].whole > _LONG else _ROUNDS
 
 
 def _comparison(title: str, names: Sequence[str], rows: Sequence[Row], amount: Amount, digits: int) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from ingot.dtypes import Array, DType
-from ingot.errors import CheckError, CompileError, UnsupportedError
+from ingot.errors import CheckError, CompileError, IngotError, UnsupportedError
 from ingot.ir.clone import Known, copy_node
 from ingot.ir.graph import Graph
 from ingot.ir.model import Model
@@ -75,12 +75,15 @@ class NodeSessions:
         return None
 
     def compute(self, node: Node, operator: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]) -> Any:
-        """The results of a node: by its session, or, if it cannot be compiled, as its operator is defined."""
+        """The results of a node: by its session, or, if it cannot be compiled or fails, as its operator is defined."""
         session = self._session(node, inputs)
         if session is None:
             return operator.evaluate(*inputs, **arguments)
         names = session.inputs
-        results = iter(session.run(None, {f"i{n}": own for n, own in enumerate(inputs) if f"i{n}" in names}))
+        try:
+            results = iter(session.run(None, {f"i{n}": own for n, own in enumerate(inputs) if f"i{n}" in names}))
+        except IngotError:  # which names values of the session, not of the model
+            return operator.evaluate(*inputs, **arguments)
         every = tuple(next(results) if value.name else None for value in node.outputs)
         return every if len(every) > 1 else every[0]
 

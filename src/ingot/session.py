@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 
@@ -360,7 +360,7 @@ class Session:
 
         `feeds` are arrays, or what numpy or DLPack can make one of; an optional may be left out. Tensors on the device
         that runs the model are read there. `placement` is where results are: arrays on the host, or, on the "device",
-        a `DeviceArray` each, which other libraries take by DLPack. `seed` is that of this
+        a `DeviceArray` each, which other libraries take by DLPack; strings stay on the host. `seed` is that of this
         run. `observe(node, inputs, outputs, seconds)` is called after each node, also in subgraphs and functions, whose
         nodes come before the one that runs them; nodes are those of the newest operators, arrays are not to be changed.
         `observe_steps(step, seconds, sizes)` is called after each kernel and call of a compiled model, which runs them
@@ -370,6 +370,8 @@ class Session:
         the session; Interrupted after `deadline` seconds, or when cancelled: what is compiled ends within milliseconds,
         a node that is not when it is done.
         """
+        if placement != "host":
+            _refuse_placement(placement)
         interrupt = None if deadline is None and cancel is None else interrupt_of(deadline, cancel)
         if self._background is not None:
             self._meet_background(interrupt)
@@ -456,7 +458,10 @@ class Session:
             )
         from ingot.runtime.device_array import DeviceArray  # few sessions have a device
 
-        return [DeviceArray.of(result, memory) if isinstance(result, np.ndarray) else result for result in results]
+        return [
+            DeviceArray.of(result, memory) if isinstance(result, np.ndarray) and not result.dtype.hasobject else result
+            for result in results
+        ]
 
     def _run_again(
         self,
@@ -662,6 +667,12 @@ def _proceed(interrupt: Interrupt | None, background: Background | None) -> Call
 def _is_open(value: Value) -> bool:
     """Whether a run may know more of an input than its declared type says."""
     return not isinstance(value.type, TensorType) or not is_static(value.type.shape)
+
+
+def _refuse_placement(placement: str) -> None:
+    if placement not in get_args(Placement):
+        names = " or ".join(f"'{name}'" for name in get_args(Placement))
+        raise InputError(f"there is no placement '{placement}'", hint=f"it is {names}")
 
 
 def _may_draft() -> bool:

@@ -10,7 +10,7 @@ from ingot.ir.interface import inputs_to_initializers
 from ingot.ir.model import Model
 from ingot.ir.types import TensorType
 
-HEADER = '<ir_version: 13, opset_import: ["" : 25, "ai.onnx.ml" : 5]>'
+HEADER = '<ir_version: 13, opset_import: ["" : 25, "ai.onnx.ml" : 5, "com.microsoft" : 1]>'
 SIZES = {"n": 5, "m": 4, "t": 11, "b": 2, "N": 6}
 FLOATS = ("float16", "float", "double")
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
@@ -90,10 +90,16 @@ TEXTS = {
         => (float[m, 33] y, float[m, 33] z) {
         d = DequantizeLinear <axis = 0, block_size = 16> (w, s, p) y = MatMul (x, d)
         e = DequantizeLinear <axis = 0> (u, c) z = Gemm <transB = 1> (x, e) }""",
+    "rounded codes": """g (float[b, m, 40] x, uint8[33, 2, 16] w, float[33, 2] s) => (float[b, m, 33] y) {
+        a = Abs (x)
+        y = com.microsoft.MatMulNBits <K = 40, N = 33, bits = 4, block_size = 32, accuracy_level = 4> (a, w, s) }""",
     "winograd": """g (float[n, 16, 12, 12] x, float[40, 16, 3, 3] w, float[40] b) => (float[n, 40, 12, 12] y) {
         c = Conv <pads = [1, 1, 1, 1]> (x, w, b) y = Relu (c) }""",
     "depthwise": """g (float[n, 24, 9, 9] x, float[24, 1, 3, 3] w) => (float[n, 24, 5, 5] y) {
         c = Conv <group = 24, pads = [1, 1, 1, 1], strides = [2, 2]> (x, w)
+        y = HardSwish (c) }""",
+    "windows": """g (float[n, 4, 20, 34] x, float[4, 1, 5, 5] w) => (float[n, 4, 10, 17] y) {
+        c = Conv <group = 4, pads = [2, 2, 2, 2], strides = [2, 2]> (x, w)
         y = HardSwish (c) }""",
     "attention": """g (float[b, 2, m, 16] q, float[b, 2, t, 16] k, float[b, 2, t, 16] v, float[b, 1, m, t] mask)
         => (float[b, 2, m, 16] y) {
@@ -137,6 +143,7 @@ TEXTS = {
 
 CONSTANT = {
     "codes": ("w", "s", "p", "u", "c"),
+    "rounded codes": ("w", "s"),
     "products of 16-bit floats": ("c", "f"),
     "winograd": ("w", "b"),
     "depthwise": ("w",),

@@ -98,3 +98,21 @@ def test_a_scale_of_each_row_is_loaded_once_before_the_loop_over_the_row() -> No
     (kernel,) = kernels_in(session.compiled.scheduled.steps)
     text = emit(parametrise(kernel).kernel, named("x86-64-v4")).text
     assert text.count("= load float,") == 1
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int8])
+@pytest.mark.parametrize("scale", [0.5, 0.3])
+def test_no_dequantised_zero_is_negative(scale: float, kind: Any) -> None:
+    x = np.tile(np.array([-0.0, 0.0, -0.1, 0.1], np.float32), 20)
+    for zero in (0, np.iinfo(kind).min, np.iinfo(kind).max, 5):
+        for per_channel in (False, True):
+            parameters: tuple[Any, Any] = (np.float32(scale), kind(zero))
+            if per_channel:
+                parameters = (np.full(80, parameters[0]), np.full(80, parameters[1]))
+
+            def inverse(x: Any, parameters: Any = parameters) -> Any:
+                codes = op.QuantizeLinear(x, *parameters, axis=0)
+                return op.Reciprocal(op.DequantizeLinear(codes, *parameters, axis=0))
+
+            session = Session(build(inverse, Float32[80], opset=21), providers=("cpu",), fallback=False, threads=1)
+            assert (session.run(None, {"x": x})[0] == np.inf).all()

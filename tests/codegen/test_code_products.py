@@ -142,7 +142,7 @@ def check(
         np.testing.assert_allclose(y, wanted, rtol=1e-5, atol=1e-5 * np.abs(wanted).max(initial=1))
 
 
-@pytest.mark.parametrize("bits", [2, 4, 8])
+@pytest.mark.parametrize("bits", [2, 3, 4, 5, 8])
 @pytest.mark.parametrize("zeros", ["none", "uint8", "float"])
 @pytest.mark.parametrize(("k", "n", "block"), [(100, 33, 16), (37, 5, 64), (128, 130, 128)])
 def test_packed_codes_are_multiplied_as_they_are(bits: int, zeros: str, k: int, n: int, block: int) -> None:
@@ -157,9 +157,15 @@ def test_dequantised_weights_are_multiplied_as_codes(kind: str, form: str, block
     check(dequantised_model(kind, 72, 40, block, form), 72, (1, 3, 9))
 
 
+@pytest.mark.parametrize("block", [16, 48, 384, 528, None])
+@pytest.mark.parametrize("kind", ["uint2", "uint4", "uint8"])
+def test_weights_are_unpacked_by_parts_of_whole_blocks(kind: str, block: int | None) -> None:
+    check(dequantised_model(kind, 1061, 33, block, next(iter(FORMS))), 1061, (1, 7, 500))
+
+
 @settings(max_examples=8, deadline=None)
 @given(
-    st.sampled_from([2, 4, 8]),
+    st.integers(2, 8),
     st.sampled_from([16, 32, 64, 128, 256]),
     st.sampled_from(["none", "uint8", "float"]),
     st.integers(1, 300),
@@ -189,7 +195,7 @@ def rounded(x: Array, block: int) -> Array:
     return np.asarray((codes * step).reshape(wide.shape)[:, : x.shape[1]])
 
 
-@pytest.mark.parametrize("bits", [2, 4, 8])
+@pytest.mark.parametrize("bits", [2, 3, 4, 5, 8])
 @pytest.mark.parametrize("zeros", ["none", "uint8", "float"])
 @pytest.mark.parametrize(("k", "n", "block"), [(100, 33, 16), (37, 5, 64), (128, 130, 128)])
 def test_rows_are_rounded_to_bytes_where_a_model_allows_it(bits: int, zeros: str, k: int, n: int, block: int) -> None:
@@ -344,5 +350,113 @@ def test_blocks_by_index_are_multiplied_as_codes(zeros: str, k: int, block: int,
     if order != "uneven":
         check(model, k, (1, 3, 9), nests=1 if order == "as it is" else 2)
     one, other = (Session(model, providers=own) for own in PROVIDERS)
+    if order == "uneven":  # weights are dequantised once, when the model is compiled
+        assert one.compiled is not None
+        [kernel] = kernels_in(one.compiled.scheduled.steps)
+        assert [type(nest) for nest in kernel.nests] == [Contraction]
     x = np.random.default_rng(0).standard_normal((3, k)).astype(np.float32)
     np.testing.assert_allclose(one.run(None, {"x": x})[0], other.run(None, {"x": x})[0], rtol=1e-4, atol=1e-4)
+
+
+NARROW = {"float16": 2e-3, "bfloat16": 1.5e-2}
+"""Types of 16 bits, and how far apart results of them are that were rounded from weights rounded before, and not."""
+
+
+def narrow_model(kind: str, narrow: str, form: str, largest: float = 1.0, activations: str = "") -> Model:
+    """A product in 16-bit floats with weights that are dequantised to them, or in float32 with these widened."""
+    dtype, real = DType[kind.upper()], DType[narrow.upper()].numpy
+    rng = np.random.default_rng(2)
+    codes = rng.integers(0, 120, (40, 64)).astype(np.uint8) & ((1 << dtype.bits) - 1)
+    scale = ((rng.random((40, 4)) + 1) * largest / 2).astype(real)
+    is_turned = form == next(iter(FORMS))
+    constants = {
+        "w": _elements(codes.T if is_turned else codes, dtype),
+        "s": np.ascontiguousarray(scale.T if is_turned else scale),
+    }
+    declared = f"{kind}{list(constants['w'].shape)} w, {narrow}{list(constants['s'].shape)} s"
+    widened = "d = Cast <to = 1> (n)" if activations else ""
+    body = (
+        f"{'n' if widened else 'd'} = DequantizeLinear <axis = {int(not is_turned)}, block_size = 16> (w, s) {widened}"
+    )
+    return with_constants(f"g ({activations or narrow}[m, 64] x, {declared}) => (y) {{ {body} {form} }}", constants)
+
+
+@pytest.mark.parametrize("narrow", NARROW)
+@pytest.mark.parametrize(
+    ("kind", "form"),
+    [*(("int4", form) for form in FORMS), ("uint2", "y = MatMul (x, d)"), ("float4e2m1", "y = MatMul (x, d)")],
+)
+def test_weights_beside_floats_of_16_bits_are_multiplied_as_codes(kind: str, form: str, narrow: str) -> None:
+    model = narrow_model(kind, narrow, form)
+    session, reference = (Session(model, providers=own) for own in PROVIDERS)
+    products(session, 2)  # the first one widens rows
+    for count in (1, 5, 40):
+        x = np.random.default_rng(count).standard_normal((count, 64)).astype(DType[narrow.upper()].numpy)
+        y, wanted = (own.run(None, {"x": x})[0].astype(np.float64) for own in (session, reference))
+        np.testing.assert_allclose(y, wanted, rtol=0, atol=NARROW[narrow] * np.abs(wanted).max())
+
+
+def is_in_codes(model: Model) -> bool:
+    compiled = Session(model, providers=PROVIDERS[0], fallback=False).compiled
+    assert compiled is not None
+    nests = [nest for kernel in kernels_in(compiled.scheduled.steps) for nest in kernel.nests]
+    return any(isinstance(nest, Contraction) and nest.codes is not None for nest in nests)
+
+
+def test_weights_that_are_rounded_to_16_bits_for_float32_stay_rounded() -> None:
+    model = narrow_model("int4", "float16", "y = MatMul (x, d)", activations="float")
+    assert not is_in_codes(model)
+    x = np.random.default_rng(0).standard_normal((3, 64)).astype(np.float32)
+    y, wanted = (Session(model, providers=own).run(None, {"x": x})[0] for own in PROVIDERS)
+    np.testing.assert_allclose(y, wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_weights_that_16_bits_have_no_room_for_are_dequantised() -> None:
+    assert is_in_codes(narrow_model("int4", "float16", "y = MatMul (x, d)", largest=4000.0))
+    model = narrow_model("int4", "float16", "y = MatMul (x, d)", largest=20000.0)
+    assert not is_in_codes(model)
+    x = np.ones((1, 64), np.float16)
+    y, wanted = (Session(model, providers=own).run(None, {"x": x})[0] for own in PROVIDERS)
+    assert np.isinf(wanted).any() or np.isnan(wanted).any()
+    np.testing.assert_array_equal(y, wanted)
+
+
+def test_bytes_beside_bfloat16_are_multiplied_as_bfloat16() -> None:
+    assert not is_in_codes(narrow_model("int8", "bfloat16", "y = MatMul (x, d)"))
+    assert is_in_codes(narrow_model("int8", "float16", "y = MatMul (x, d)"))
+
+
+@pytest.mark.parametrize("kind", ["int4", "float4e2m1", "float8e4m3fn"])
+@pytest.mark.parametrize("scales", ["float8e4m3fn", "float8e8m0"])
+def test_scales_that_are_codes_themselves_scale_codes(kind: str, scales: str) -> None:
+    dtype, rng = DType[kind.upper()], np.random.default_rng(6)
+    codes = rng.integers(0, 120, (64, 40)).astype(np.uint8) & ((1 << dtype.bits) - 1)
+    steps = rng.integers(40, 60, (2, 40)) if scales == "float8e4m3fn" else rng.integers(125, 130, (2, 40))
+    constants = {"w": _elements(codes, dtype), "c": steps.astype(np.uint8).view(DType[scales.upper()].numpy)}
+    declared = f"float[m, 64] x, {kind}[64, 40] w, {scales}[2, 40] c"
+    if scales == "float8e4m3fn":
+        body = "t = Constant <value = float {0.25}> () s = DequantizeLinear (c, t)"
+        body += " d = DequantizeLinear <axis = 0, block_size = 32> (w, s)"
+    else:
+        body = "d = DequantizeLinear <axis = 0, block_size = 32, output_dtype = 1> (w, c)"
+    check(
+        with_constants(f"g ({declared}) => (float[m, 40] y) {{ {body} y = MatMul (x, d) }}", constants), 64, (1, 3, 9)
+    )
+
+
+@pytest.mark.parametrize("kind", ["int4", "uint2", "float4e2m1", "float8e5m2"])
+def test_stacks_of_dequantised_matrices_are_constants(kind: str) -> None:
+    dtype = DType[kind.upper()]
+    codes = np.random.default_rng(1).integers(0, 120, (2, 32, 8)).astype(np.uint8) & ((1 << dtype.bits) - 1)
+    constants = {"w": _elements(codes, dtype), "s": np.full((2, 2, 8), 0.5, np.float32)}
+    model = with_constants(
+        f"""g (float[2, m, 32] x, {kind}[2, 32, 8] w, float[2, 2, 8] s) => (float[2, m, 8] y) {{
+        d = DequantizeLinear <axis = 1, block_size = 16> (w, s) y = MatMul (x, d) }}""",
+        constants,
+    )
+    session, reference = (Session(model, providers=own) for own in PROVIDERS)
+    assert session.compiled is not None
+    [kernel] = kernels_in(session.compiled.scheduled.steps)
+    assert [type(nest) for nest in kernel.nests] == [Contraction]
+    x = np.random.default_rng(0).standard_normal((2, 3, 32)).astype(np.float32)
+    np.testing.assert_allclose(session.run(None, {"x": x})[0], reference.run(None, {"x": x})[0], rtol=1e-5, atol=1e-5)

@@ -15,12 +15,15 @@ from ingot.codegen.llvm.thread_pool import walk_text
 from ingot.compile import Artifacts
 from ingot.deploy.compiled import compiled_for, objects_for
 from ingot.errors import CompileError, InputError
-from ingot.loops.ir import Attention, BranchStep, Contraction, LoopStep, Recurrence, Winograd, kernels_in
+from ingot.loops.ir import BranchStep, LoopStep, Nest, RoundedRows, kernels_in
+from ingot.loops.kinds import KINDS
 from ingot.loops.parametrise import parametrise
 from ingot.schedule.target import Dot, Target, named, names
 
 MODELS = models()
 MAGIC = {"x86-64-v3": b"\x7fELF", "aarch64": b"\x7fELF", "wasm32": b"\0asm"}
+WITH_BYTES = ("x86-64-v4+vnni", "x86-64-v4+amx", "aarch64+dotprod", "aarch64+i8mm", "aarch64+sve")
+"""Machines with instructions that add products of bytes."""
 
 
 def compiled(name: str, target: Target) -> Artifacts:
@@ -36,10 +39,19 @@ def test_every_kind_of_nest_is_compiled_and_needs_nothing_from_elsewhere(name: s
         assert "kernel" in code.entries
 
 
+@pytest.mark.parametrize("target", WITH_BYTES)
+def test_rows_are_rounded_to_bytes_where_instructions_multiply_these(target: str) -> None:
+    artifacts = compiled("rounded codes", named(target))
+    nests = [nest for kernel in kernels_in(artifacts.scheduled.steps) for nest in kernel.nests]
+    assert RoundedRows in map(type, nests)
+    assert all("kernel" in code.entries for code in artifacts.plan.codes.values())
+
+
 def test_the_models_have_every_kind_of_nest_and_of_step() -> None:
-    steps = [step for name in MODELS for step in compiled(name, named("wasm32")).scheduled.steps]
+    every = [*((name, "wasm32") for name in MODELS), ("rounded codes", "aarch64+dotprod")]
+    steps = [step for name, target in every for step in compiled(name, named(target)).scheduled.steps]
     kinds = {type(nest) for kernel in kernels_in(steps) for nest in kernel.nests}
-    assert {Contraction, Winograd, Attention, Recurrence, tuple} <= kinds
+    assert kinds == KINDS.keys() - {Nest}  # of which the schedule makes statements
     assert {LoopStep, BranchStep} <= set(map(type, steps))
 
 

@@ -44,12 +44,17 @@ class Recorder(Cuda):
         raise CompileError("as far as this")
 
 
-def kernels_of(model: Model) -> list[Kernel]:
-    """The kernels of a model, as templates."""
+def scheduled(model: Model) -> list[Kernel]:
+    """The kernels of a model."""
     recorder = Recorder()
     with pytest.raises(CompileError, match="as far as this"):
         compile_model(prepare(model, standard(), RunLimits()), recorder, Options(standard()))
-    return [parametrise(kernel).kernel for kernel in recorder.kernels]
+    return recorder.kernels
+
+
+def kernels_of(model: Model) -> list[Kernel]:
+    """The kernels of a model, as templates."""
+    return [parametrise(kernel).kernel for kernel in scheduled(model)]
 
 
 @cache

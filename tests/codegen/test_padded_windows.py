@@ -8,8 +8,17 @@ import numpy as np
 import pytest
 
 import ingot
+from ingot.codegen.llvm.kernel import emit
+from ingot.compile import Options, compile_model
 from ingot.dtypes import Array
 from ingot.loops.ir import kernels_in
+from ingot.loops.parametrise import parametrise
+from ingot.loops.show import show_kernel
+from ingot.ops.catalog import standard
+from ingot.prepare import prepare
+from ingot.providers.cpu import Cpu
+from ingot.runtime.limits import RunLimits
+from ingot.schedule.target import named
 
 
 def _results(body: str, dtype: str, x: Array) -> tuple[Array, Array, ingot.Session]:
@@ -48,6 +57,32 @@ def test_the_greatest_of_a_window_with_a_nan_is_nan(place: int) -> None:
     compiled, expected, _ = _results("y = MaxPool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (x)", "float", x)
     np.testing.assert_array_equal(compiled, expected)
     assert np.isnan(compiled).sum() >= 6
+
+
+@pytest.mark.parametrize("side", [9, 20, 45])
+@pytest.mark.parametrize("kernel", [9, 13, 25])
+def test_the_greatest_of_large_padded_windows(side: int, kernel: int) -> None:
+    x = np.random.default_rng(side).standard_normal((1, 2, side, side)).astype(np.float32)
+    x[0, 1, 4, 5] = np.nan
+    half = [kernel // 2] * 4
+    body = f"y = MaxPool <kernel_shape = [{kernel}, {kernel}], pads = {half}> (x)"
+    compiled, expected, session = _results(body, "float", x)
+    np.testing.assert_array_equal(compiled, expected)
+    assert session.compiled is not None
+    kept = [show_kernel(parametrise(step).kernel) for step in kernels_in(session.compiled.scheduled.steps)]
+    assert len(kept) == 2
+    assert all(f"< {kernel}:" in text for text in kept)
+
+
+def test_lanes_of_a_window_that_are_inside_are_found_once_for_all_its_loads() -> None:
+    text = '<ir_version: 10, opset_import: ["" : 21]> g (float[1,2,40,40] x) => (y)'
+    model = ingot.parse_model(f"{text} {{ y = MaxPool <kernel_shape = [1, 5], pads = [0, 2, 0, 2]> (x) }}")
+    provider = Cpu(named("x86-64-v4"))
+    compiled = compile_model(prepare(model, standard(), RunLimits()), provider, Options(standard(), threads=1))
+    (kernel,) = kernels_in(compiled.artifacts.scheduled.steps)
+    emitted = emit(parametrise(kernel).kernel, named("x86-64-v4")).text
+    assert emitted.count("llvm.masked.load") > 5
+    assert "icmp ult <16 x i64>" not in emitted
 
 
 @pytest.mark.parametrize(("kernel", "kernels"), [([3, 3], 1), ([5, 5], 2), ([1, 25], 1)])

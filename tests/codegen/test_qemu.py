@@ -28,6 +28,12 @@ def test_every_kind_of_nest_runs(name: str, tmp_path: Path) -> None:
     agrees(MODELS[name], feeds(MODELS[name]), named("aarch64"), tmp_path, [str(EMULATOR)])
 
 
+@pytest.mark.parametrize("target", ["aarch64+dotprod", "aarch64+i8mm", "aarch64+sve"])
+def test_rows_that_are_rounded_to_bytes_give_nearly_the_same(target: str, tmp_path: Path) -> None:
+    model = MODELS["rounded codes"]
+    agrees(model, feeds(model), named(target), tmp_path, [str(EMULATOR), "-cpu", "max"], rtol=0.01)
+
+
 def test_a_transformer_runs(tmp_path: Path) -> None:
     model = encoder()
     ids = np.random.default_rng(1).integers(0, 50, (2, 16))

@@ -124,6 +124,22 @@ def test_bindings_on_the_gpu() -> None:
 
 
 @pytest.mark.usefixtures("gpu")
+def test_an_output_is_written_to_what_it_was_bound_to_last() -> None:
+    session = ort.InferenceSession(add_relu(), providers=[CUDA, CPU])
+    (output,) = [value.name for value in session.get_outputs()]
+    expected = session.run(None, feeds())[0]
+    host, device = (ort.OrtValue.ortvalue_from_numpy(np.zeros_like(expected), place) for place in ("cpu", "cuda"))
+    binding = session.io_binding()
+    binding.bind_cpu_input("x", X)
+    binding.bind_output(output, "cuda")
+    for target in (host, device, host):
+        target.update_inplace(np.zeros_like(expected))
+        binding.bind_ortvalue_output(output, target)
+        session.run_with_iobinding(binding)
+        np.testing.assert_array_equal(target.numpy(), expected)
+
+
+@pytest.mark.usefixtures("gpu")
 def test_a_session_on_the_cpu_takes_values_of_the_gpu() -> None:
     session = ort.InferenceSession(add_relu())
     fed = {name: ort.OrtValue.ortvalue_from_numpy(array, "cuda", 0) for name, array in feeds().items()}

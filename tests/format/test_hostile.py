@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
+import io
 import itertools
+import pickle
 import random
 import subprocess
 import sys
 import time
 import tracemalloc
+import zipfile
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -156,6 +160,34 @@ def test_the_rich_model_has_every_message_and_decodes() -> None:
 )
 def test_messages_say_what_is_wrong_and_where(data: bytes, message: str) -> None:
     assert str(refused(data)) == message
+
+
+def _archive() -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr("data.pkl", "")
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("data", "hint"),
+    [
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 12\n", "git lfs pull"),
+        (b"<!DOCTYPE html>\n<html><body>404</body></html>", "a web page"),
+        (b"<HTML><body>404</body></HTML>", "a web page"),
+        (b'<?xml version="1.0"?><net name="m"></net>', "OpenVINO"),
+        (_archive(), "torch.onnx"),
+        (gzip.compress(RICH), "gzip"),
+        (b"\x89HDF\r\n\x1a\n" + bytes(40), "ingot convert"),
+        (b"GGUF\3\0\0\0" + bytes(40), "llama.cpp"),
+        (b"\x1c\0\0\0TFL3" + bytes(40), "TensorFlow Lite"),
+        (b'\x40\0\0\0\0\0\0\0{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}', "safetensors"),
+        (b"\x93NUMPY\1\0" + bytes(40), "an array of numpy"),
+        (pickle.dumps({"weight": [1.0]}), "a pickle"),
+    ],
+)
+def test_what_people_have_in_place_of_a_model_is_named(data: bytes, hint: str) -> None:
+    assert hint in (refused(data).hint or "")
 
 
 def test_a_message_names_every_step_of_the_way_and_the_byte() -> None:

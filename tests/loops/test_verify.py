@@ -26,14 +26,17 @@ from ingot.loops.ir import (
     Literal,
     Load,
     Local,
+    PairDot,
     Position,
     Select,
+    Staged,
     Statement,
     Store,
     Tile,
     Update,
     Var,
     Winograd,
+    widened,
 )
 from ingot.loops.verify import verify_kernel
 
@@ -209,13 +212,26 @@ def test_what_winograd_reads_is_listed_and_bound() -> None:
     refuse("variable m .* is not bound", kernel(replace(nest, plain=lhs), reads=(A, B, zeros), writes=(OUT,)))
 
 
+def test_each_row_of_staged_windows_stores_at_places_of_its_own() -> None:
+    copy, column = Buffer("copy", FLOAT, 12), Var("column", 3)
+    copied = For(column, (Store(copy, Index(((column, 1),)), Load(FLOAT, X, Index(((ROW, 3), (column, 1))))),))
+    read = Load(FLOAT, copy, Index(((J, 1),)))
+    nest = Staged((ROW,), (), (copied,), (For(J, (Store(Y, WHOLE, read),)),), (copy,), 3)
+    verify_kernel(replace(kernel(nest), scratch=(copy,)))
+    refuse("buffer copy is loaded from and not listed", kernel(nest))
+    unbound = replace(nest, filled=nest.copied)
+    refuse("variable i .* is not bound", replace(kernel(unbound), scratch=(copy,)))
+    same = replace(nest, body=(For(J, (Store(Y, Index(((J, 1),)), read),)),))
+    refuse("the same for all of parallel loop i", replace(kernel(same), scratch=(copy,)))
+
+
 def test_what_attention_computes_in_is_bound() -> None:
     queries = Load(FLOAT, A, Index(((M, 3), (K, 1))))
     keys = Load(FLOAT, B, Index(((K, 5),)))
     values = Load(FLOAT, B, Index(((C, 1),)))
     body = (Store(OUT, Index(((M, 5), (C, 1))), Apply(FLOAT, "divide", (Local(FLOAT, "read"), Local(FLOAT, "total")))),)
     score = Local(FLOAT, "sum")
-    nest = Attention(FLOAT, (), (M,), C, K, T, queries, keys, values, score, body, 8, (1, 1, 1), ())
+    nest = Attention(FLOAT, (), (M,), C, K, T, queries, keys, values, score, body, None, 8, (1, 1, 1), ())
     listed = {"reads": (A, B), "writes": (OUT,)}
     verify_kernel(kernel(nest, **listed))
     refuse("local read .* is not defined", kernel(replace(nest, score=Local(FLOAT, "read")), **listed))
@@ -223,3 +239,9 @@ def test_what_attention_computes_in_is_bound() -> None:
     refuse("local sum .* is not defined", kernel(replace(nest, body=PRODUCT.body), **listed))
     wider = replace(nest, dtype=DType.FLOAT64, score=Local(DType.FLOAT64, "sum"))
     refuse("attention of float32 computed in float64", kernel(wider, **listed))
+    refuse("pairs of what is not loaded as bfloat16", kernel(replace(nest, dots=(PairDot(True), None)), **listed))
+    narrow, half = Buffer("narrow", DType.BFLOAT16, 5), DType.BFLOAT16
+    pairs = replace(nest, values=widened(Load(half, narrow, Index(((C, 1),))), FLOAT), dots=(None, PairDot(True)))
+    listed["reads"] = (A, B, narrow)
+    verify_kernel(kernel(replace(pairs, weights=half), **listed))
+    refuse("pairs of weights that are not rounded to bfloat16", kernel(pairs, **listed))

@@ -1,4 +1,7 @@
-"""Attention in 16-bit floats: one kernel that rounds neither scores nor weights, unless no result may change."""
+"""Attention in 16-bit floats: one kernel that does not round scores, unless no result may change.
+
+Weights are rounded to bfloat16, as the model says, and not to float16: pairs of bfloat16 are multiplied faster.
+"""
 
 from __future__ import annotations
 
@@ -46,9 +49,12 @@ def test_attention_in_16_bits_is_one_kernel_rounded_once(kind: str, body: str) -
     q, k, v, mask = (given[name].astype(np.float64) for name in ("q", "k", "v", "mask"))
     scores = q @ k * 0.125 + mask if body == MASKED else q @ k
     weights = np.exp(scores - scores.max(-1, keepdims=True))
-    expected = weights / weights.sum(-1, keepdims=True) @ v
+    shares = weights / weights.sum(-1, keepdims=True)
+    expected = shares @ v
     step = {"bfloat16": 2.0**-8, "float16": 2.0**-11}[kind]  # half a last place, and what float32 rounds
-    np.testing.assert_allclose(session.run(None, given)[0].astype(np.float64), expected, rtol=1.01 * step, atol=1e-5)
+    off = np.abs(session.run(None, given)[0].astype(np.float64) - expected)
+    of_weights = step * (shares @ np.abs(v)) if kind == "bfloat16" else 0.0  # each by half a place, and so their sum
+    assert (off <= 1.01 * step * np.abs(expected) + of_weights + 1e-5).all()
 
 
 @pytest.mark.parametrize("body", [PLAIN, MASKED])

@@ -353,7 +353,9 @@ def test_one_thread_uses_two_gpus_in_turn() -> None:
 
 
 @emulated
-@pytest.mark.parametrize("function", ["cuStreamEndCapture", "cuLaunchKernel"])
+@pytest.mark.parametrize(
+    "function", ["cuStreamBeginCapture_v2", "cuStreamEndCapture", "cuGraphInstantiateWithFlags", "cuLaunchKernel"]
+)
 def test_a_capture_that_the_driver_refuses_is_no_error_of_the_run(function: str) -> None:
     provider = Emulated()
     session = Session(ingot.parse_model(graph("float[n] x", "y = Exp (x)")), providers=(provider, "reference"))
@@ -389,7 +391,10 @@ def test_ctrl_c_while_launches_are_captured_is_raised() -> None:
     device.launch = interrupted  # type: ignore[method-assign, assignment]
     with pytest.raises(KeyboardInterrupt):
         session.run(None, feeds)
-    np.testing.assert_allclose(session.run(None, feeds)[0], np.exp(normal(9)), 1e-5)
+    for _ in range(2):
+        provider.library.calls.clear()
+        np.testing.assert_allclose(session.run(None, feeds)[0], np.exp(normal(9)), 1e-5)
+    assert "cuGraphLaunch" in provider.library.calls, "the driver had refused nothing"
 
 
 def test_what_failed_is_raised_once_kernels_before_it_are_done() -> None:
@@ -546,6 +551,11 @@ def test_tiles_of_products_follow_from_their_sizes() -> None:
 def test_tiles_of_halves_are_those_that_were_the_fastest(rows: int, columns: int, depth: int, name: str) -> None:
     (step,) = plan_of(1, rows, columns, depth, DType.FLOAT16).steps
     assert step.function == name
+
+
+def test_sums_of_nothing_are_those_of_a_function_that_walks_no_axes() -> None:
+    (step,) = plan_of(64, 3136, 256, 0, gpu=A100).steps
+    assert step.function == "large", "steps along several axes, of which one has no places, would never end"
 
 
 def test_no_more_partial_sums_than_there_is_memory_for() -> None:
@@ -770,6 +780,39 @@ def test_a_tensor_elsewhere_is_no_input_and_results_need_a_device() -> None:
     host = Session(ingot.parse_model(graph("float[n] x", "y = Exp (x)")), providers=("reference",))
     with pytest.raises(InputError, match="no device to place results on"):
         host.run(None, {"x": normal(3)}, placement="device")
+    with pytest.raises(InputError, match="there is no placement 'gpu'"):
+        host.run(None, {"x": normal(3)}, placement="gpu")  # type: ignore[arg-type]
+
+
+@emulated
+def test_threads_run_one_session_with_sizes_and_placements_of_their_own() -> None:
+    session = opened(graph("float[n, m] x", "t = Exp (x) y = Softmax (t)"))
+    wrong: list[int] = []
+
+    def run(own: int) -> None:
+        for turn in range(12):
+            x = normal(1 + (own + turn) % 3, 5) + own
+            (result,) = session.run(None, {"x": x}, placement="device" if turn % 2 else "host")
+            if not np.allclose(np.asarray(result), _softmax(np.exp(x)), 1e-4):
+                wrong.append(own)
+
+    threads = [threading.Thread(target=run, args=(own,)) for own in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+@emulated
+def test_strings_stay_on_the_host() -> None:
+    text = f"{HEAD} g (string[n] s, float[n] x) => (t, y) {{ t = StringConcat (s, s) y = Exp (x) }}"
+    session = Session(ingot.parse_model(text), providers=(Emulated(), "reference"))
+    feeds = {"s": np.array(["a", "bc"], object), "x": normal(2)}
+    for _ in range(2):
+        strings, numbers = session.run(None, feeds, placement="device")
+        np.testing.assert_array_equal(strings, ["aa", "bcbc"])
+        assert isinstance(numbers, DeviceArray)
 
 
 @emulated

@@ -12,7 +12,7 @@ import ingot
 from ingot import Session
 from ingot.codegen.nvptx import attention
 from ingot.dtypes import Array
-from providers.emulated import HAS_COMPILER, Emulated
+from providers.emulated import AMPERE, HAS_COMPILER, Emulated, Library
 
 emulated = pytest.mark.skipif(not HAS_COMPILER, reason="the emulator is compiled by cc")
 
@@ -112,6 +112,15 @@ def test_no_rows_and_the_widest_heads_in_one_kernel() -> None:
     check("float", heads("float", 0, 1, 1, 9, 3, 32))
     check("float", heads("float", 1, 1, 1, 3, 20, 250))
     check("bfloat16", heads("bfloat16", 1, 1, 1, 3, 20, 256, 130))
+
+
+@emulated
+@pytest.mark.parametrize(("kind", "rows", "function"), [("float", 40, "floats32x16"), ("float16", 3, "floats32x16")])
+def test_the_widest_heads_fit_a_gpu_of_little_shared_memory(kind: str, rows: int, function: str) -> None:
+    provider, feeds = Emulated(Library(attributes=AMPERE)), heads(kind, 1, 1, 1, rows, 90, 256)
+    result, _ = run(kind, feeds, provider=provider)
+    np.testing.assert_allclose(result, exact(feeds), rtol=ERRORS[kind], atol=ERRORS[kind])
+    assert function in provider.library.launched
 
 
 @emulated

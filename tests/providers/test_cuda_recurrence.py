@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import ingot
 from ingot import Session
 from ingot.codegen.nvptx import recurrence_plans
+from ingot.codegen.nvptx.step import Plan
 from ingot.dtypes import Array
-from providers.emulated import HAS_COMPILER, Emulated
+from providers.emulated import HAS_COMPILER, SHARED, Emulated, Library
 
 emulated = pytest.mark.skipif(not HAS_COMPILER, reason="the emulator is compiled by cc")
 
@@ -37,9 +40,9 @@ def network(operator: str, hidden: int, directions: int) -> ingot.Model:
     )
 
 
-def check(model: ingot.Model, x: Array) -> Emulated:
+def check(model: ingot.Model, x: Array, library: Library | None = None) -> Emulated:
     """AssertionError unless the loop is one kernel, and right, however often."""
-    provider = Emulated()
+    provider = Emulated(library)
     session = Session(model, providers=(provider, "reference"), fallback=False)
     expected = Session(model, providers=("reference",)).run(None, {"x": x})
     for _ in range(2):
@@ -51,7 +54,7 @@ def check(model: ingot.Model, x: Array) -> Emulated:
 
 @pytest.fixture
 def alone(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> tuple[str, int]:
-    """Only one function, and one number of blocks in a team, are there to choose from."""
+    """Only one function, and one number of blocks in a gang, are there to choose from."""
     name, blocks = request.param
     monkeypatch.setattr(recurrence_plans, "_TILES", {name: recurrence_plans._TILES[name]})
     powers = recurrence_plans._powers
@@ -81,6 +84,29 @@ def test_every_function_runs_every_loop(alone: tuple[str, int], operator: str) -
         x = np.random.default_rng(length).standard_normal((length, batch, INPUTS)).astype(np.float32)
         provider = check(network(operator, hidden, directions), x)
         assert alone[0] in provider.library.launched
+
+
+@emulated
+@pytest.mark.parametrize(("alone", "operator"), CASES, indirect=["alone"])
+def test_rows_that_have_no_room_come_after_others(
+    alone: tuple[str, int], operator: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows_at_once, plan = [], recurrence_plans.plan
+
+    def noted(*arguments: Any) -> Plan:
+        planned = plan(*arguments)
+        rows_at_once.append([step.scalars[1] * step.scalars[2] for step in planned.steps if step.together])
+        return planned
+
+    monkeypatch.setattr(recurrence_plans, "plan", noted)
+    name, blocks = alone
+    hidden, batch, few = 12, 22, 3
+    weights = 0 if name == "unheld" else GATES[operator] * hidden * hidden // blocks
+    library = Library(attributes={SHARED: 4 * (weights + few * hidden)})
+    x = np.random.default_rng(hidden).standard_normal((3, batch, INPUTS)).astype(np.float32)
+    provider = check(network(operator, hidden, 2 if alone == ("single", 1) else 1), x, library)
+    assert name in provider.library.launched
+    assert rows_at_once[-1][0] <= 4 * few
 
 
 @emulated

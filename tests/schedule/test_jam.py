@@ -101,8 +101,17 @@ def test_windows_of_five_with_any_padding(pads: tuple[int, int, int, int]) -> No
     check(Depthwise((1, 7, 8, 20), 5, pads))
 
 
-def test_windows_too_large_to_be_written_out() -> None:
-    check(Depthwise((1, 9, 8, 20), 7, (3, 3, 3, 3)))
+@pytest.mark.parametrize("side", [7, 9, 13])
+def test_windows_too_large_to_be_written_out(side: int) -> None:
+    check(Depthwise((1, 9, 8, 20), side, (side // 2,) * 4))
+
+
+def test_one_axis_of_a_large_window_is_unrolled() -> None:
+    session = compiled(Depthwise((1, 14, 14, 20), 11, (5, 5, 5, 5)).model())
+    assert session.compiled is not None
+    kernels = [step for step in session.compiled.scheduled.steps if isinstance(step, Kernel)]
+    text = show_kernel(parametrise(kernels[-1]).kernel)
+    assert text.count("< 11:") == 1
 
 
 @pytest.mark.parametrize("columns", [0, 1, 3, 4, 6, 9])

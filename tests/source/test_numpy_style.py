@@ -95,6 +95,35 @@ def test_without_a_condition_a_loop_ignores_what_its_body_says_of_it(condition: 
     check(model, {"n": np.array(5), "x": np.array(0, np.float32)}, tmp_path)
 
 
+def test_equal_blocks_have_constants_of_their_own(tmp_path: Path) -> None:
+    """Stages of a network split channels into more heads each, and sum over other axes."""
+    sizes = {0: (2, 3, 4), 1: (2, 6, 2), 2: (2, 4, 3), 3: (2, 12, 1), 4: (2, 2, 6)}
+    blocks = "".join(
+        f"r{i} = Reshape (x{i}, s{i}) a{i} = Abs (r{i}) t{i} = ReduceSum <keepdims = 1> (a{i}, a_{i}) "
+        f"d{i} = Div (a{i}, t{i}) f{i} = Reshape (d{i}, flat) x{i + 1} = Add (f{i}, one) "
+        for i in sizes
+    )
+    constants = [f"int64[3] s{i} = {{{', '.join(map(str, size))}}}" for i, size in sizes.items()]
+    constants += [f"int64[1] a_{i} = {{{1 + i % 2}}}" for i in sizes]
+    listed = ", ".join([*constants, "int64[2] flat = {2, 12}", "float[1] one = {1}"])
+    model = parse_model(f"{HEAD} g (float[2, 12] x0) => (x5) <{listed}> {{ {blocks} }}")
+    assert "A block of" in to_source(model, style="numpy", weights="program.npz").text
+    check(model, {"x0": np.random.default_rng(0).normal(size=(2, 12)).astype(np.float32)}, tmp_path)
+
+
+def test_equal_blocks_compute_in_types_of_their_own(tmp_path: Path) -> None:
+    """numpy divides integers, and multiplies those of few bits, otherwise than the standard does."""
+    dtypes = ("float", "int32", "float16", "double", "uint8")
+    block = "p{0} = Mul (x{0}, x{0}) q{0} = Div (p{0}, x{0}) r{0} = Div (q{0}, x{0}) y{0} = Sub (r{0}, x{0}) "
+    body = "".join(map(block.format, range(len(dtypes))))
+    inputs = ", ".join(f"{dtype}[2, 3] x{i}" for i, dtype in enumerate(dtypes))
+    model = parse_model(f"{HEAD} g ({inputs}) => ({', '.join(f'y{i}' for i in range(len(dtypes)))}) {{ {body} }}")
+    assert "A block of" in to_source(model, style="numpy", weights="program.npz").text
+    kinds = [{"float": "float32", "double": "float64"}.get(dtype, dtype) for dtype in dtypes]
+    feeds = {f"x{i}": np.arange(1, 7).reshape(2, 3).astype(kind) for i, kind in enumerate(kinds)}
+    check(model, feeds, tmp_path)
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("first", range(0, 100, EACH))
 def test_random_graphs_are_computed_alike(first: int, tmp_path: Path) -> None:

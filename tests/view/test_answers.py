@@ -48,6 +48,12 @@ def test_sizes_on_lines_are_inferred(answers: Answers) -> None:
     assert answers.get("types")[value] == "n × 2"
 
 
+def test_what_a_model_returns_has_the_type_that_is_inferred() -> None:
+    answers = Answers(parsed("y = Flatten (x) z = local.Unknown (x)", outputs="y, z"), "untyped")
+    assert answers.get("model")["summary"]["outputs"] == [("y", ""), ("z", "")]
+    assert answers.get("outputs") == [("y", "float32[n, 8]"), ("z", "")]
+
+
 def test_sizes_are_inferred_past_what_an_operator_refuses() -> None:
     body = "a = Relu (x) b = MatMul (a, w) c = local.Unknown (b) y = Relu (a)"
     answers = Answers(parsed(body, inputs="float[n, 8] x, float[7, 2] w"), "broken")

@@ -12,6 +12,7 @@ import pytest
 from ingot import Model
 from ingot.view.answers import Answers
 from ingot.view.api import save_page
+from ingot.view.bundled import PAGE
 from ingot.view.opening import opened_at_first
 from ingot.view.reflow import Placed, place
 from ingot.view.server import Server
@@ -388,3 +389,20 @@ def test_a_run_shows_ranges_on_lines_and_marks_the_first_nan(open_page: Open) ->
     page.wait_for_selector("#panel .flowed table")
     assert "3 × 8" in panel(page)
     assert "NaN" in panel(page)
+
+
+def test_the_panel_says_what_is_inferred_of_what_the_model_returns(open_page: Open) -> None:
+    page = open_page(parsed("y = Flatten (x)"))
+    page.wait_for_selector("#panel .port:has-text('y') .type:text-is('float32[n, 8]')")
+
+
+def test_amounts_round_into_the_next_unit(chromium: Any) -> None:
+    page = chromium.new_page()
+    page.add_script_tag(content=(PAGE / "amounts.js").read_text("utf-8").replace("export ", ""))
+    seconds = page.evaluate("[1234, 59.96, 0.9997, 0.0123, 0.0009996, 0.0000997, 0.000012].map(secondsText)")
+    assert seconds == ["1234 s", "60.0 s", "1.00 s", "12.3 ms", "1.00 ms", "99.7 µs", "12 µs"]
+    amounts = page.evaluate("[0, 480, 999.7, 1500, 999600, 1e6, 44.9e9, 9996e12].map((each) => scaledText(each, 'B'))")
+    assert amounts == ["0 B", "480 B", "1.00 kB", "1.50 kB", "1.00 MB", "1.00 MB", "44.9 GB", "10000 TB"]
+    decades = page.evaluate("[-2, -1, 0, 2, 3, 4, 8, 9, 12, 16].map(decadeText)")
+    assert decades == ["0.01", "0.1", "1", "100", "1 k", "10 k", "100 M", "1 G", "1 T", "10000 T"]
+    page.close()

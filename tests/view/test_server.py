@@ -11,6 +11,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 import pytest
@@ -19,6 +20,7 @@ from ingot.view.answers import Answers
 from ingot.view.api import view
 from ingot.view.bundled import PAGE, bundle, script, style
 from ingot.view.editable import Editable
+from ingot.view.http import Connection, Threads
 from ingot.view.saved import saved_page
 from ingot.view.server import Server
 from view.samples import layers
@@ -276,6 +278,22 @@ def test_connections_that_ask_for_something_do_not_give_way(monkeypatch: pytest.
         assert second.recv(100) == b""
         first.sendall(b"\r\n")
         assert first.recv(65536).startswith(b"HTTP/1.1 404 ")
+
+
+def test_a_connection_that_begins_to_speak_meanwhile_does_not_give_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Late(dict[Any, Any]):
+        """Silent connections, and one that was silent when they were listed."""
+
+        def __iter__(self) -> Iterator[Any]:
+            return iter([speaking, *super().__iter__()])
+
+    monkeypatch.setattr("ingot.view.http._MOST_CONNECTIONS", 0)
+    with Threads(("127.0.0.1", 0), Connection) as own, ExitStack() as stack:
+        speaking, silent = (stack.enter_context(socket.socket()) for _ in range(2))
+        monkeypatch.setattr(own, "_silent", Late())
+        assert not own.verify_request(None, None)
+        with own.silent(silent):
+            assert own.verify_request(None, None)
 
 
 def test_a_server_that_is_closed_ends_its_connections() -> None:

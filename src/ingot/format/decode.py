@@ -72,9 +72,11 @@ def decode(
             return decode_ort(view, context.limits)
         return _model(context, Source(view, 0, len(view), 0))
     except Malformed as error:
+        from ingot.format.other_files import hint_for  # rarely needed, and not free to import
+
         kind = ExternalDataError if isinstance(error, Refused) else DecodeError
         path = ".".join(["model", *error.path])
-        hint = error.hint or (None if error.path else _NOT_A_MODEL)
+        hint = hint_for(view) or error.hint or (None if error.path else _NOT_A_MODEL)
         raise kind(error.message, offset=error.offset, path=path, hint=hint) from None
     except RecursionError:
         raise DecodeError("messages are nested too deep", hint="lower Limits.nesting") from None

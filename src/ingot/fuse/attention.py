@@ -84,6 +84,7 @@ def attention_nest(
         values,
         score,
         (Store(target.buffer, linear(at, target.strides), value),),
+        attention.rounded,
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.dtypes import DType
+from ingot.prim.functions import NARROW_FLOATS
 from ingot.prim.make import count
 from ingot.prim.tensor import AssumeShape, Constant, Contract, Expand, Map, Reduce, Reshape, Tensor
 
@@ -20,8 +21,8 @@ _MOST_INSIDE = 64
 class AttentionMatch:
     """Two contractions with a softmax between: of `scores` along `axis`, which are elementwise in the sums of `first`.
 
-    `seen` is whether a row without a weight reads zeros, `sound` whether one with a NaN does. `inside` is all that
-    depends on `first`.
+    `seen` is whether a row without a weight reads zeros, `sound` whether one with a NaN does. `rounded` is the 16-bit
+    type of the weights that `second` reads, None if they are not rounded. `inside` is all that depends on `first`.
     """
 
     first: Contract
@@ -30,6 +31,7 @@ class AttentionMatch:
     axis: int
     seen: bool
     sound: bool
+    rounded: DType | None
     inside: frozenset[Tensor]
 
 
@@ -48,7 +50,8 @@ def attention_in(
     """
     if second.dtype not in (DType.FLOAT32, DType.FLOAT64) or second.rhs.is_constant:
         return None
-    shares, sound = _without_nans(second.lhs)
+    read, rounded = _before_rounding(second.lhs)
+    shares, sound = _without_nans(read)
     divided = _divided(shares)
     if divided is None:
         return None
@@ -69,9 +72,9 @@ def attention_in(
     ):
         inside = _between(first, second, readers, stored)
         reductions = {candidate for candidate in inside or () if isinstance(candidate, Reduce)}
-        match = None if inside is None else AttentionMatch(first, second, scores, total.axes[0], seen, sound, inside)
-        if match is None or reductions != {greatest, total}:
+        if inside is None or reductions != {greatest, total}:
             continue
+        match = AttentionMatch(first, second, scores, total.axes[0], seen, sound, rounded, inside)
         roles = roles_of(match)
         if roles is None or (isinstance(roles.row_count, int) and roles.row_count < fewest):
             continue
@@ -128,6 +131,14 @@ def roles_of(attention: AttentionMatch) -> Roles | None:
 
 
 # --- the parts of a softmax
+
+
+def _before_rounding(tensor: Tensor) -> tuple[Tensor, DType | None]:
+    """`x` and the type for FLOAT32 `x` rounded to 16 bits; else the tensor itself and None."""
+    wide = _first(_arguments(tensor, "cast"))
+    if wide is None or wide.dtype is not DType.FLOAT32 or tensor.dtype not in NARROW_FLOATS:
+        return tensor, None
+    return wide, tensor.dtype
 
 
 def _without_nans(tensor: Tensor) -> tuple[Tensor, bool]:

@@ -9,7 +9,10 @@ from ingot.loops.ir import Apply, Literal, Scalar
 
 
 def applied(dtype: DType, function: str, arguments: Sequence[Scalar]) -> Scalar:
-    """A function of scalars; of `float32(uint8(int32(x) + zero)) - zero`, where `x` is rounded within a byte, `x`."""
+    """A function of scalars; of `float32(uint8(int32(x) + zero)) - zero`, where `x` is rounded within a byte, `x + 0`.
+
+    The sum takes the sign from a zero, as the codes would; after a product with a positive number it does so too.
+    """
     match function, tuple(arguments):
         case "subtract", (Apply(function="cast") as codes, Literal() as point) if dtype is DType.FLOAT32:
             steps = _steps(codes)
@@ -19,6 +22,10 @@ def applied(dtype: DType, function: str, arguments: Sequence[Scalar]) -> Scalar:
             steps = _steps(Apply(dtype, "cast", (byte,)))
             if steps is not None and steps[1] == 0:
                 return steps[0]
+        case "multiply", (Apply(function="add", arguments=(near, Literal(value=0.0) as zero)), Literal() as scale) if (
+            _is_rounded(near) and scale.value > 0
+        ):
+            return Apply(dtype, "add", (Apply(dtype, function, (near, scale)), zero))
     return Apply(dtype, function, tuple(arguments))
 
 
@@ -36,6 +43,10 @@ def _steps(codes: Apply) -> tuple[Scalar, int] | None:
     if not isinstance(whole, Apply) or whole.function != "cast" or whole.dtype is not DType.INT32:
         return None
     (near,) = whole.arguments
-    if isinstance(near, Apply) and near.function == "round_within" and near.dtype is DType.FLOAT32:
-        return near, zero
+    if _is_rounded(near):
+        return Apply(DType.FLOAT32, "add", (near, Literal(DType.FLOAT32, 0.0))), zero
     return None
+
+
+def _is_rounded(x: Scalar) -> bool:
+    return isinstance(x, Apply) and x.function == "round_within" and x.dtype is DType.FLOAT32

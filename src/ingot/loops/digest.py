@@ -37,10 +37,10 @@ class _Table:
 
     def token(self, value: object) -> str:
         kind: type = type(value)
-        if isinstance(value, tuple):
-            return f"({' '.join(map(self.token, value))})"
         if kind is int:
             return str(value)
+        if isinstance(value, tuple):
+            return f"({' '.join([self.token(part) for part in value])})"
         if kind is str:
             return repr(value)
         if kind is Expr:
@@ -62,8 +62,8 @@ class _Table:
 
     def _row(self, value: object) -> str:
         kind: type = type(value)
-        content, is_labelled = _content(kind)
-        tokens = [kind.__name__, *(self.token(getattr(value, name)) for name in content)]
+        names, is_labelled = _content(kind)
+        tokens = [kind.__name__, *[self.token(getattr(value, name)) for name in names]]
         if is_labelled:
             tokens.append(f"@{self._labelled}")
             self._labelled += 1

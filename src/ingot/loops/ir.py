@@ -11,6 +11,7 @@ from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.dtypes import DType
 from ingot.prim.code_meaning import HalfBits, Levels
+from ingot.prim.functions import NARROW_FLOATS
 from ingot.prim.guard import Guards
 from ingot.prim.tensor import HostStep
 
@@ -58,7 +59,10 @@ class Index:
 
     def factor(self, var: Var) -> Dim:
         """How far the index moves when `var` grows by one, other terms left alone."""
-        return next((factor for term, factor in self.terms if term is var), 0)
+        for term, factor in self.terms:
+            if term is var:
+                return factor
+        return 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +253,8 @@ GATHERED_ROWS = 128
 
 
 _UNPACKED = 512
-"""Rows of a panel in codes that are unpacked at a time: with 64 columns 128 KiB, which stay in a core's cache."""
+"""Rows of a panel in codes that are unpacked at a time, at least: with 64 columns 128 KiB, which stay in a core's
+cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -417,7 +422,7 @@ class Contraction:
     def unpacked_rows(self) -> Dim:
         """The rows of a panel in codes that are unpacked at a time: whole blocks."""
         assert self.codes is not None
-        return max(self.codes.block, _UNPACKED) if self.codes.block else extent(self.k)
+        return -(-_UNPACKED // self.codes.block) * self.codes.block if self.codes.block else extent(self.k)
 
     @property
     def sums(self) -> tuple[str, ...]:
@@ -452,6 +457,22 @@ class RoundedRows:
     def blocks(self) -> Dim:
         """The blocks of a row."""
         return 1 if self.codes.block == 0 else -(-self.k.extent // self.codes.block)
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """Rows whose windows read scratch memory, to which what they slide over is copied row by row.
+
+    For each of `rows`, which run in parallel, `copied` stores to `scratch` what `body` reads there. Each thread has
+    `length` elements of it, and `filled` sets once what `copied` leaves alone: what lies beside an image.
+    """
+
+    rows: tuple[Var, ...]
+    filled: tuple[Statement, ...]
+    copied: tuple[Statement, ...]
+    body: tuple[Statement, ...]
+    scratch: tuple[Buffer, ...]
+    length: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -502,12 +523,16 @@ class Attention:
     values: Scalar
     score: Scalar
     body: tuple[Statement, ...]
+    weights: DType | None = None
+    """The 16-bit type to which weights may be rounded before they are multiplied: the model rounds them there."""
     block: int = 0
     """The scores of a row that are held at a time; this and what follows is left to the schedule."""
     lines: tuple[Dim, Dim, Dim] = (0, 0, 0)
     """The elements of each of the scratch buffers that are a thread's: keys, values, scores with what they read."""
     scratch: tuple[Buffer, ...] = ()
     tile: Tile | None = None
+    dots: tuple[PairDot | None, PairDot | None] = (None, None)
+    """How queries and keys, and weights and values, are multiplied where that is in pairs of bfloat16."""
 
 
 VOTES = "votes"
@@ -664,6 +689,7 @@ KernelNest: TypeAlias = (
     | tuple[Statement, ...]
     | Contraction
     | RoundedRows
+    | Staged
     | Winograd
     | Attention
     | Descent
@@ -672,8 +698,8 @@ KernelNest: TypeAlias = (
     | Recurrence
 )
 """A nest of any kind. Fusion gives nests, statements, contractions, attention, descents, sorts and suppressions; once
-scheduled, nests are statements, contractions may be Winograd's or read rounded rows, and short steps of a loop a
-recurrence."""
+scheduled, nests are statements, those over windows may be staged, contractions may be Winograd's or read rounded rows,
+and short steps of a loop a recurrence."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -777,6 +803,16 @@ def _around(variables: Sequence[Var], body: tuple[Statement, ...]) -> tuple[Stat
 def widened(value: Scalar, dtype: DType) -> Scalar:
     """A scalar as one of a type."""
     return value if value.dtype is dtype else Apply(dtype, "cast", (value,))
+
+
+def before_widening(value: Scalar) -> Load | None:
+    """The load that a scalar is, or is widened from; None for any other."""
+    match value:
+        case Load():
+            return value
+        case Apply(function="cast", arguments=(Load(dtype=dtype) as load,)) if dtype in NARROW_FLOATS:
+            return load
+    return None
 
 
 def extent(variables: Sequence[Var]) -> Dim:

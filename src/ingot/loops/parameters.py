@@ -5,6 +5,7 @@ Sizes that happen to be equal stay distinct: each loop has its own, and buffers 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Hashable, Iterator, Sequence
 from math import frexp, isfinite
 
@@ -46,6 +47,9 @@ _WINDOW = 8
 _FIXED = {Kind.PARALLEL: -1, Kind.JAM: 64}
 """Extents up to which loops of a kind stay in the code: jams are unrolled, up to as many as a vector has lanes."""
 
+_LARGE_WINDOW = 64
+"""The same of the innermost loop of a large window, which is unrolled alone."""
+
 _STEP = 1
 """Strides up to this stay in the code: neighbours are loaded together."""
 
@@ -66,6 +70,7 @@ class Parameters:
         self._places: dict[Var, int] = {}
         self._buffers: dict[Buffer, Buffer] = {}
         self._layouts: dict[Buffer, Hashable] = {}
+        self._fixed_layouts: set[Buffer] = set()
         self._known: dict[int, tuple[Scalar, Scalar]] = {}
         loops = [list(_loops(nest)) for nest in kernel.nests]
         computed = [nest for nest in kernel.nests if isinstance(nest, Contraction) and not nest.packed]
@@ -79,6 +84,7 @@ class Parameters:
             jammed = {loop.var for loop in own if loop.kind is Kind.JAM}
             if jammed:
                 self._relate(nest, jammed)
+        self._windows = frozenset(var for own in loops for var in _windows(own))
 
     @property
     def sizes(self) -> dict[str, Dim]:
@@ -146,6 +152,10 @@ class Parameters:
     def buffers(self, buffers: Sequence[Buffer]) -> tuple[Buffer, ...]:
         return tuple(self._buffers[buffer] for buffer in buffers)
 
+    def keep_layouts(self, buffers: Sequence[Buffer]) -> None:
+        """Leave the strides of buffers in the code, and where indices begin: they are few, and places found at once."""
+        self._fixed_layouts.update(buffers)
+
     def optional(self, buffer: Buffer | None) -> Buffer | None:
         return None if buffer is None else self._buffers[buffer]
 
@@ -155,12 +165,13 @@ class Parameters:
     def _statement(self, statement: Statement) -> Statement:
         match statement:
             case For():
-                var = self.var(statement.var, _FIXED.get(statement.kind, _WINDOW))
+                fixed = _LARGE_WINDOW if statement.var in self._windows else _FIXED.get(statement.kind, _WINDOW)
+                var = self.var(statement.var, fixed)
                 return For(var, tuple(map(self._statement, statement.body)), statement.kind)
             case Let() | Update():
                 return rebuilt(statement, [self.scalar(statement.value)])
             case Store():
-                index = self._index(statement.index, self._layout(statement.buffer, statement.index), picked=True)
+                index = self._place(statement.buffer, statement.index)
                 return Store(self._buffers[statement.buffer], index, self.scalar(statement.value))
 
     # --- indices
@@ -191,6 +202,11 @@ class Parameters:
             if not isinstance(term, Var)
         ]
         return Index(tuple(terms), self.size(index.offset, ("offset", of), fixed))
+
+    def _place(self, buffer: Buffer, index: Index) -> Index:
+        """An index into a buffer."""
+        fixed = sys.maxsize if buffer in self._fixed_layouts else _STEP
+        return self._index(index, self._layout(buffer, index), fixed, picked=True)
 
     def _layout(self, buffer: Buffer, index: Index) -> Hashable:
         """The memory layout of a buffer: the terms of the first index into it."""
@@ -226,7 +242,7 @@ class Parameters:
             case Position():
                 return Position(self._index(value.index, "position", _WINDOW), value.dtype)
             case Load():
-                index = self._index(value.index, self._layout(value.buffer, value.index), picked=True)
+                index = self._place(value.buffer, value.index)
                 where = self._inside(value.where, value.buffer)
                 return Load(value.dtype, self._buffers[value.buffer], index, where, value.fill)
             case Apply():
@@ -256,6 +272,28 @@ def _loops(nest: KernelNest) -> Iterator[For]:
     """The loops of a nest."""
     nodes = within(nest) if isinstance(nest, tuple) else walk(nest)
     return (node for node in nodes if isinstance(node, For))
+
+
+def _windows(loops: Sequence[For]) -> Iterator[Var]:
+    """The variables of the innermost loops of large windows: over jammed rows, and of those that reach into padding."""
+    for loop in loops:
+        if not loop.kind.has_lanes and loop.kind is not Kind.JAM:
+            continue
+        inside = [inner for inner in within(loop.body) if isinstance(inner, For)]
+        outer = {inner.var for around in inside for inner in around.body if isinstance(inner, For)}
+        for inner in inside:
+            size = inner.var.extent
+            if not isinstance(size, int) or not _WINDOW < size <= _LARGE_WINDOW:
+                continue
+            if any(isinstance(statement, For) for statement in inner.body):
+                continue
+            reaches = (
+                node.index.factor(inner.var) != 0 and node.index.factor(loop.var) != 0
+                for node in walk(*inner.body)
+                if isinstance(node, Inside)
+            )
+            if (loop.kind is Kind.JAM and inner.var in outer) or any(reaches):
+                yield inner.var
 
 
 def _stays(number: Literal) -> bool:

@@ -42,6 +42,18 @@ class Reindexed:
         self._transform.replace(old, new)
 
 
+def in_turn(changes: Iterable[Callable[[Index], Index]]) -> Reindexed:
+    """Statements rewritten by several functions of indices, one after another."""
+    functions = tuple(changes)
+
+    def changed(index: Index) -> Index:
+        for change in functions:
+            index = change(index)
+        return index
+
+    return Reindexed(changed)
+
+
 def indices(*statements: Statement) -> Iterator[Index]:
     """Every index in statements, those inside of other indices too."""
     return (node for node in walk(*statements) if isinstance(node, Index))
@@ -137,16 +149,18 @@ def joins(outer: Var, inner: Var, seen: Iterable[Index]) -> bool:
     return all(index.factor(outer) == index.factor(inner) * inner.extent for index in seen)
 
 
-def joined(outer: Var, inner: Var) -> tuple[Var, Reindexed]:
+def joined(outer: Var, inner: Var) -> tuple[Var, Callable[[Index], Index]]:
     """One variable in the place of two nested ones, and the change that puts it there; `joins` must hold."""
     both = Var(f"{outer.name}{inner.name}", outer.extent * inner.extent)
 
     def through(index: Index) -> Index:
         factor = index.factor(inner)
         terms = tuple((term, stride) for term, stride in index.terms if term is not outer and term is not inner)
+        if len(terms) == len(index.terms):
+            return index
         return Index(terms if factor == 0 else (*terms, (both, factor)), index.offset)
 
-    return both, Reindexed(through)
+    return both, through
 
 
 def with_index(body: tuple[Statement, ...], var: Var, to: Index) -> tuple[Statement, ...]:

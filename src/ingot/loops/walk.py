@@ -27,6 +27,7 @@ from ingot.loops.ir import (
     Scalar,
     Sort,
     Stage,
+    Staged,
     Statement,
     Suppress,
     Winograd,
@@ -39,6 +40,7 @@ Node: TypeAlias = (
     | Statement
     | Contraction
     | RoundedRows
+    | Staged
     | Winograd
     | Attention
     | Descent
@@ -73,14 +75,13 @@ def rebuilt(node: AnyNode, parts: Iterable[Node]) -> AnyNode:
     """A node with others in the place of its `children`, as many; one without children is itself."""
     kind: Any = type(node)
     own = _parts_of(kind)
-    remaining = iter(parts)
-    changed = {name: _replaced(value, remaining) for name, value in zip(own.names, own.values(node), strict=True)}
-    assert next(remaining, None) is None, f"too many parts for a {kind.__name__}"
-    if not changed:
+    if not own.names:
+        assert not [*parts], f"too many parts for a {kind.__name__}"
         return node
-    for name in own.others:
-        changed[name] = getattr(node, name)
-    return kind(**changed)  # type: ignore[no-any-return]
+    remaining = iter(parts)
+    values = [_replaced(value, remaining) if may else value for value, may in zip(own.all(node), own.may, strict=True)]
+    assert next(remaining, None) is None, f"too many parts for a {kind.__name__}"
+    return kind(*values)  # type: ignore[no-any-return]
 
 
 class Transform:
@@ -144,19 +145,21 @@ def _replaced(value: object, remaining: Iterator[Node]) -> object:
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """The fields of a class that may hold nodes, what gets them all, and the other fields."""
+    """The fields of a class that may hold nodes, what gets these, what gets all fields, and which of all may."""
 
     names: tuple[str, ...]
     values: Callable[[Any], tuple[Any, ...]]
-    others: tuple[str, ...]
+    all: Callable[[Any], tuple[Any, ...]]
+    may: tuple[bool, ...]
 
 
 @cache
 def _parts_of(kind: type) -> _Parts:
     assert is_dataclass(kind)
     hints = get_type_hints(kind)
-    names = tuple(field.name for field in fields(kind) if _mentions_node(hints[field.name]))
-    return _Parts(names, _getter(names), tuple(field.name for field in fields(kind) if field.name not in names))
+    every = tuple(field.name for field in fields(kind))
+    names = tuple(name for name in every if _mentions_node(hints[name]))
+    return _Parts(names, _getter(names), _getter(every), tuple(name in names for name in every))
 
 
 def _getter(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:

@@ -29,7 +29,7 @@ from ingot.ops.define import Operator
 from ingot.ops.facts import Fact
 from ingot.ops.generator.keys import node_key
 from ingot.ops.limit import dense
-from ingot.prim.functions import ELEMENTS, NARROW_FLOATS, STORED
+from ingot.prim.functions import ELEMENTS, FLOATING, NARROW_FLOATS, STORED
 from ingot.prim.guard import Guard, assumed_equal
 from ingot.prim.make import cast, constant, reshape
 from ingot.prim.make import count as elements_of
@@ -41,8 +41,10 @@ from ingot.prim.tensor import (
     CallResult,
     KeyReader,
     Parameter,
+    Permute,
     RandomKey,
     Refused,
+    Reshape,
     SizeReader,
     SizeReading,
     Sizes,
@@ -348,7 +350,7 @@ def _conform(part: Tensor, fact: Fact, program: Program) -> Tensor:
     type_ = fact.type
     assert isinstance(type_, TensorType)
     if part.dtype is not type_.dtype:
-        part = cast(part, type_.dtype)
+        part = _cast_inside(part, type_.dtype)
     if part.shape == type_.shape and type_.dtype in STORED:
         _require_known(part.shape, program)
         return part
@@ -364,6 +366,13 @@ def _conform(part: Tensor, fact: Fact, program: Program) -> Tensor:
         if is_invented and name not in program.sizes:
             program.sizes[name] = own
     return assume_shape(part, tuple(sizes))
+
+
+def _cast_inside(part: Tensor, dtype: DType) -> Tensor:
+    """A result in another type: cast before its elements are ordered otherwise, by the kernel that computes them."""
+    if isinstance(part, Permute | Reshape) and part.dtype in FLOATING:
+        return replace(part, dtype=dtype, x=_cast_inside(part.x, dtype))
+    return cast(part, dtype)
 
 
 def _require_known(sizes: Sequence[Dim], program: Program) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from ingot.dataclass import dataclass
 from ingot.dtypes import Array, DType
 from ingot.prim.code_meaning import HalfBits, Levels
-from ingot.prim.tensor import AssumeShape, Permute, Tensor, View
+from ingot.prim.tensor import AssumeShape, Map, Permute, Tensor, View
 
 BITS = (2, 4, 8)
 """Of a code."""
@@ -88,7 +88,10 @@ class Coded(Tensor):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Dequantised(View):
-    """The elements of `x`, which are those of a matrix in codes of few bits; contractions multiply by the latter."""
+    """The elements of `x`, which are those of a matrix in codes of few bits; contractions multiply by the latter.
+
+    Those of 16 bits are the elements of the matrix rounded, and it has none that they have no room for.
+    """
 
     coded: Coded
 
@@ -127,10 +130,16 @@ def coded(
     return Coded(DType.FLOAT32, (rows, k), codes, bits, packed, offset, steps, zero, min(block, k), rounded, meaning)
 
 
-def coded_operand(operand: Tensor, labels: str, others: str, result: str) -> Tensor:
-    """An operand, in the place of one that is dequantised its codes, if rows of these are columns of a product."""
+def coded_operand(operand: Tensor, labels: str, others: str, result: str, narrow: DType | None) -> Tensor:
+    """An operand, in the place of one that is dequantised its codes, if rows of these are columns of a product.
+
+    `narrow` are the 16-bit floats that the other operand was widened from, if it was: beside those, and only beside
+    those, elements that were rounded to them and widened are their codes too.
+    """
     tensor, own = under_permutes(operand, labels)
-    if not isinstance(tensor, Dequantised):
+    if isinstance(tensor, Map) and tensor.function == "cast" and tensor.arguments[0].dtype is narrow:
+        tensor, own = under_permutes(tensor.arguments[0], own)
+    if not isinstance(tensor, Dequantised) or operand.dtype is not DType.FLOAT32:
         return operand
     matrix = tensor.coded
     if own[0] in others and (turned := _turned(matrix)) is not None:

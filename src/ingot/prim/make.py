@@ -245,7 +245,11 @@ def contract(lhs: Tensor, rhs: Tensor, labels: str, sums: DType | None = None) -
         lhs = cast(lhs, wide)
         rhs = constant(rhs.array.astype(wide.numpy)) if isinstance(rhs, Constant) else cast(rhs, wide)
         return cast(_elementwise_product(lhs, rhs, left, right, result), sums)
-    lhs, rhs = coded_operand(lhs, left, right, result), coded_operand(rhs, right, left, result)
+    narrow = [None if sums is not None else _before_widening(side) for side in (rhs, lhs)]
+    lhs, rhs = (
+        coded_operand(side, own, others, result, None if other is None else other.dtype)
+        for side, own, others, other in zip((lhs, rhs), (left, right), (right, left), narrow, strict=True)
+    )
     both = [name for name in result if name in left and name in right]
     rows = [name for name in result if name in left and name not in right]
     columns = [name for name in result if name in right and name not in left]

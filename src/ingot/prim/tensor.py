@@ -237,7 +237,7 @@ class Gather(Tensor):
         return (self.x, *(place for place in self.places if isinstance(place, Tensor)))
 
     def _can_be_folded(self) -> bool:
-        return False  # an index out of range is an error of the run
+        return self.in_range  # else an index out of range is an error of the run
 
 
 @dataclass(frozen=True, eq=False, slots=True)

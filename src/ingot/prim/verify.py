@@ -11,7 +11,7 @@ from ingot.dtypes import DType
 from ingot.errors import CompileError
 from ingot.prim.coded import BITS, Coded, Dequantised
 from ingot.prim.descent import Descent
-from ingot.prim.functions import CONVERSIONS, FUNCTIONS
+from ingot.prim.functions import CONVERSIONS, FUNCTIONS, NARROW_FLOATS
 from ingot.prim.make import count, is_byte_contraction, is_narrow_contraction
 from ingot.prim.order import SORTED, Order
 from ingot.prim.region import BodyArgument, Branch, RegionResult, Repeat
@@ -241,7 +241,9 @@ def _view(tensor: View) -> Iterator[str]:
             yield from _same("numbers of elements", count(x.shape), count(tensor.shape))
         case Dequantised():
             yield from _same("sizes", x.shape, tensor.shape, tensor.coded.shape)
-            yield from _same("element types", x.dtype, tensor.coded.dtype)
+            yield from _same("element types", tensor.dtype, x.dtype)
+            if x.dtype not in NARROW_FLOATS:
+                yield from _same("element types", x.dtype, tensor.coded.dtype)
         case AssumeShape():
             yield from _same("ranks", x.rank, tensor.rank)
             for size, other in zip(x.shape, tensor.shape, strict=False):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,16 @@ DLPACK_CUDA = 2
 """The type of device of NVIDIA's GPUs, in DLPack."""
 
 _NOT_ASKED = object()
+
+
+def is_contiguous(shape: Sequence[int], strides: Sequence[int], size: int) -> bool:
+    """Whether elements that are so far apart along each axis lie in order, `size` from one to the next."""
+    expected = size
+    for length, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if length > 1 and stride != expected:
+            return 0 in shape
+        expected *= length
+    return True
 
 
 class DeviceArray:

@@ -234,15 +234,17 @@ class DeviceRun:
                     device.upload(value, self._to[each.slot])
                 elif each.number in self._moving:
                     copies.append((self._to[each.slot], value.address, each.size))
-        if copies:
-            device.copy(copies)
-        if self._replay is None:
-            self._begin()
-            self._note_results()
-        else:
-            self._replay()
-        results = self._fetched(on_device)
-        device.finish()
+        try:
+            if copies:
+                device.copy(copies)
+            if self._replay is None:
+                self._begin()
+                self._note_results()
+            else:
+                self._replay()
+            results = self._fetched(on_device)
+        finally:  # whatever was raised: the frame is another run's next
+            device.finish()
         if frame.words[0] or frame.words[1]:
             return None
         return [
@@ -306,6 +308,7 @@ class DeviceRun:
                 for slot, home in self._to.items():
                     slots[slot] = home
         if self._replay is None:
+            self._device.finish()  # raises what else ended the capture, such as Ctrl-C
             self._is_refused = True
             self._moving.update(each.number for each in self._inputs)
         self._captured = self._addresses(inputs)

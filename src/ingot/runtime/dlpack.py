@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 
 from ingot.errors import InputError
-from ingot.runtime.device_array import DeviceArray
+from ingot.runtime.device_array import DeviceArray, is_contiguous
 
 _INT, _UINT, _FLOAT, _BFLOAT, _COMPLEX, _BOOL = 0, 1, 2, 4, 5, 6
 _KINDS = {"i": _INT, "u": _UINT, "f": _FLOAT, "c": _COMPLEX, "b": _BOOL}
@@ -93,17 +93,17 @@ def imported(value: Any, memory: Any, stream: int) -> DeviceArray:
     managed = _Managed.from_address(_POINTER(id(capsule), _NAME))
     own = managed.tensor
     shape = tuple(own.shape[: own.ndim]) if own.ndim else ()
-    expected = 1
-    for axis in range(own.ndim - 1, -1, -1):
-        if own.strides and shape[axis] > 1 and own.strides[axis] != expected:
-            raise InputError("a tensor on a device is not contiguous", hint="give x.contiguous()")
-        expected *= shape[axis]
-    dtype = np.dtype(ml_dtypes.bfloat16) if own.code == _BFLOAT else _dtype(own.code, own.bits)
+    if own.strides and not is_contiguous(shape, own.strides[: own.ndim], 1):
+        raise InputError("a tensor on a device is not contiguous", hint="give x.contiguous()")
+    dtype = _dtype(own.code, own.bits, own.lanes)
     return DeviceArray(memory, int(own.data or 0) + own.byte_offset, shape, dtype, (capsule, value))
 
 
-def _dtype(code: int, bits: int) -> Any:
+def _dtype(code: int, bits: int, lanes: int) -> Any:
     letter = _LETTERS.get(code)
-    if letter is None or bits % 8:
-        raise InputError(f"a tensor on a device has elements of DLPack's type {code} with {bits} bits")
+    if (letter is None and code != _BFLOAT) or bits % 8 or lanes != 1:
+        together = "" if lanes == 1 else f", {lanes} together"
+        raise InputError(f"a tensor on a device has elements of DLPack's type {code} with {bits} bits{together}")
+    if code == _BFLOAT:
+        return np.dtype(ml_dtypes.bfloat16)
     return np.dtype(np.bool_) if letter == "b" else np.dtype(f"{letter}{bits // 8}")

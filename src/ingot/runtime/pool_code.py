@@ -67,13 +67,14 @@ def begin_thread_pool(target: Target, draft: bool) -> None:
     Who takes a draft uses the final code from then on (`finish`) that it has no more drafts of kernels.
     """
     from ingot.codegen.llvm.host import host  # who has the code needs no compiler
-    from ingot.codegen.llvm.templates import template
+    from ingot.codegen.llvm.templates import Draft, template
 
     if target != host():
         return
     with _LOCK:
         if not _FINAL and not _PENDING:
-            _PENDING.append(template(THREAD_POOL, target, partial(_emitted, target), 0 if draft else None))
+            emit = partial(_emitted, target)
+            _PENDING.append(template(THREAD_POOL, target, emit, Draft(emit, 0) if draft else None))
     if not draft and not _FINAL:
         _PENDING[0].want()
 

@@ -22,7 +22,7 @@ _USUAL = 4
 _FARTHEST = 8
 """Elements of a window by which it may slide and be asked whether it still meets the one before."""
 
-_COMMUTATIVE = ("add", "maximum", "minimum")
+COMMUTATIVE = ("add", "maximum", "minimum")
 """Functions of reductions whose arguments may come in any order, but for how sums are rounded."""
 
 _MOST_FUNCTIONS = 24
@@ -72,8 +72,7 @@ def jam_of(nest: Nest, across: Var, registers: int) -> Jam | None:
         return None
     if not rows or not sums or not any(_shares(stage, rows[-1]) for stage in nest.stages):
         return None
-    body = [statement for stage in nest.stages for statement in stage.body]
-    if sum(isinstance(part, Apply) for part in parts(list(values(body)))) > _MOST_FUNCTIONS:
+    if not is_light(nest):
         return None
     var, most = rows[-1], registers // 2
     counts = [count for count in _COUNTS if count * sums <= most and _divides(count, var.extent)]
@@ -86,6 +85,12 @@ def jam_of(nest: Nest, across: Var, registers: int) -> Jam | None:
     return Jam(var, Var(f"{var.name}s", steps), Var(f"{var.name}t", _USUAL), Var(f"{var.name}r", rest))
 
 
+def is_light(nest: Nest) -> bool:
+    """Whether the functions in a nest are few enough to be unrolled for several rows."""
+    body = [statement for stage in nest.stages for statement in stage.body]
+    return sum(isinstance(part, Apply) for part in parts(list(values(body)))) <= _MOST_FUNCTIONS
+
+
 def shared_innermost(stage: Stage, var: Var) -> Stage:
     """A stage whose innermost loops are those along which rows of a jammed variable read what the next ones read.
 
@@ -93,7 +98,7 @@ def shared_innermost(stage: Stage, var: Var) -> Stage:
     rows hold 7 vectors at a time, and 49 with the columns of a window innermost.
     """
     inner = sorted(stage.inner, key=lambda loop: any(_slides(index, loop, var) for index in _reads(stage)))
-    commutes = all(isinstance(part, Update) and part.function in _COMMUTATIVE for part in stage.body)
+    commutes = all(isinstance(part, Update) and part.function in COMMUTATIVE for part in stage.body)
     return Stage(tuple(inner), stage.starts, stage.body) if commutes else stage
 
 

@@ -4,9 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot.loops.ir import LANES_APART, For, Index, Kind, Let, Nest, Position, Scalar, Stage, Statement, Store, Var
+from ingot.loops.ir import (
+    LANES_APART,
+    For,
+    Index,
+    Kind,
+    Let,
+    Nest,
+    Position,
+    Scalar,
+    Stage,
+    Staged,
+    Statement,
+    Store,
+    Var,
+)
 from ingot.loops.near import near_places
-from ingot.loops.rewrite import indices, joined, joins
+from ingot.loops.rewrite import in_turn, indices, joined, joins
 from ingot.loops.walk import walk
 from ingot.schedule.blocked_sums import in_blocks
 from ingot.schedule.columns import in_columns, in_columns_of_each
@@ -21,6 +35,7 @@ from ingot.schedule.repeat import repeated
 from ingot.schedule.reuse_costly import reuse_costly
 from ingot.schedule.target import Target
 from ingot.schedule.turn import turned
+from ingot.schedule.windows import staged_windows
 
 _SCATTERED = -3
 """What is gained by lanes that lie anywhere, where contiguous ones gain 2 and one element for all of them nothing."""
@@ -41,8 +56,11 @@ _OFTEN = 4
 """How much more what is done for each element of a row counts than what is done once a row."""
 
 
-def schedule_nest(nest: Nest, target: Target) -> tuple[Statement, ...]:
-    """The loops of a nest: the rows parallel, and the axis along which most is contiguous vectorised."""
+def schedule_nest(nest: Nest, name: str, target: Target) -> tuple[Statement, ...] | Staged:
+    """The loops of a nest: the rows parallel, and the axis along which most is contiguous vectorised.
+
+    What large windows slide over is staged in scratch memory, whose name begins with `name`.
+    """
     nest = collapse(nest)
     if any(isinstance(node, Position) for node in walk(nest)):
         nest = narrow_positions(loads_inside(nest))
@@ -52,7 +70,7 @@ def schedule_nest(nest: Nest, target: Target) -> tuple[Statement, ...]:
     across, gain = contiguous_axis(nest.rows, nest.stages)
     inner = max((_along_row(stage, target) for stage in nest.stages if stage.inner), default=0.0)
     if across is not None and gain > inner:
-        return _across(nest, across, target)
+        return _across(nest, across, name, target)
     chains = interleave_chains(nest)
     if chains is not None:
         return _shared(*chains)
@@ -60,13 +78,16 @@ def schedule_nest(nest: Nest, target: Target) -> tuple[Statement, ...]:
     return _shared(nest.rows, tuple(statement for stage in nest.stages for statement in _vectored(stage)))
 
 
-def _across(nest: Nest, across: Var, target: Target) -> tuple[Statement, ...]:
+def _across(nest: Nest, across: Var, name: str, target: Target) -> tuple[Statement, ...] | Staged:
     """The loops of a nest whose rows are vectorised, those beside them jammed where they read the same."""
     rows = [row for row in nest.rows if row is not across]
     body = _serial_body(nest.stages)
     tiles = pairs_in_tiles(nest, across, body, target)
     if tiles is not None:
         return _shared(*tiles)
+    staged = staged_windows(nest, across, name, target)
+    if staged is not None:
+        return staged
     split = jam_of(nest, across, target.registers)
     if split is None:
         return _shared(
@@ -182,14 +203,18 @@ def _depends(value: Scalar, var: Var) -> bool:
 
 
 def _join(variables: tuple[Var, ...], stages: tuple[Stage, ...]) -> tuple[tuple[Var, ...], tuple[Stage, ...]]:
-    position = len(variables) - 2
-    while position >= 0:
-        outer, inner = variables[position], variables[position + 1]
-        if joins(outer, inner, indices(*(statement for stage in stages for statement in stage.body))):
+    seen = list(indices(*(statement for stage in stages for statement in stage.body)))
+    changes = []
+    for position in range(len(variables) - 2, -1, -1):
+        outer, inner = variables[position : position + 2]
+        if joins(outer, inner, seen):
             both, change = joined(outer, inner)
-            stages = tuple(
-                Stage(stage.inner, stage.starts, tuple(map(change.statement, stage.body))) for stage in stages
-            )
+            changes.append(change)
+            seen = list(map(change, seen))
             variables = (*variables[:position], both, *variables[position + 2 :])
-        position -= 1
-    return variables, stages
+    if not changes:
+        return variables, stages
+    every = in_turn(changes)
+    return variables, tuple(
+        Stage(stage.inner, stage.starts, tuple(map(every.statement, stage.body))) for stage in stages
+    )

@@ -24,6 +24,11 @@ def pair_dot(product: Contraction, target: Target) -> PairDot | None:
     return None if speed == 1 or (Dot.AMX_BF16 in target.dots and units == 1) else PairDot(rest, units)
 
 
+def has_pairs(target: Target) -> bool:
+    """Whether a target multiplies bfloat16 in pairs: one that has matrices does not."""
+    return any(dot in target.dots for dot in _PAIRS) and Dot.AMX_BF16 not in target.dots
+
+
 def pair_speed(lhs: DType, rhs: DType, target: Target) -> int:
     """How many times as many products of these types a target adds at once as of float32."""
     if not lhs is rhs is DType.BFLOAT16:

@@ -27,6 +27,7 @@ from ingot.loops.ir import (
     Recurrence,
     RoundedRows,
     Sort,
+    Staged,
     Step,
     Suppress,
     Winograd,
@@ -115,9 +116,11 @@ def _schedule_kernel(kernel: Kernel, target: Target) -> tuple[Kernel, ...]:
         split = split_reduction(collapse(nest), kernel.name, fusion_limits(target))
         if split is not None:
             parts = kernel_of(
-                f"{kernel.name}_parts", tuple(schedule_nest(part, target) for part in split.parts), split.buffers
+                f"{kernel.name}_parts",
+                tuple(schedule_nest(part, kernel.name, target) for part in split.parts),
+                split.buffers,
             )
-            return parts, kernel_of(kernel.name, (schedule_nest(split.whole, target),), kernel.writes)
+            return parts, kernel_of(kernel.name, (schedule_nest(split.whole, kernel.name, target),), kernel.writes)
     return tuple(scheduled for part in _divided(kernel) for scheduled in _schedule_nests(part, target))
 
 
@@ -154,7 +157,7 @@ def _with_rows_before(kernel: Kernel, nests: Sequence[KernelNest]) -> tuple[Kern
 def _schedule(nest: KernelNest, name: str, target: Target) -> KernelNest:
     match nest:
         case Nest():
-            return schedule_nest(nest, target)
+            return schedule_nest(nest, name, target)
         case Contraction():
             return schedule_contraction(nest, name, target)
         case Attention():
@@ -165,7 +168,7 @@ def _schedule(nest: KernelNest, name: str, target: Target) -> KernelNest:
             return schedule_sort(nest, name)
         case Suppress():
             return schedule_suppress(nest, name, target)
-        case Winograd() | Recurrence() | RoundedRows():
+        case Winograd() | Recurrence() | RoundedRows() | Staged():
             raise AssertionError("fusion leaves the choice of an algorithm to the schedule")
         case _:
             return schedule_statements(nest, target)

@@ -20,9 +20,13 @@ _PACK = 1.0
 """Cycles to pack a vector of columns."""
 
 
-def heights(tile: Tile) -> tuple[int, ...]:
-    """The rows of a tile and of the smaller ones for what is left of the rows, the largest first."""
-    return (tile.rows, *(rows for rows in _SMALLER if rows < tile.rows))
+def heights(tile: Tile, compact: bool = False) -> tuple[int, ...]:
+    """The rows of a tile and of the smaller ones for what is left of the rows, the largest first.
+
+    Where little code counts for more than fast code, there is one smaller tile at most.
+    """
+    smaller = _SMALLER[-1:] if compact else _SMALLER
+    return (tile.rows, *(rows for rows in smaller if rows < tile.rows))
 
 
 MOST_GROUPS = 4

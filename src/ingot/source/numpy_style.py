@@ -100,12 +100,12 @@ class NumpyStyle:
             self._refuse(node, "nobody defines it")
             return []
         try:
-            expression = self._expression(node, operator, inputs)
+            expression = self._expression(nodes, operator, inputs)
         except (UnsupportedError, CheckError) as error:
             self._refuse(node, error.message)
             return []
         names = targets.split(", ")
-        if isinstance(expression, Group) and operator.returns_several and not _gives_one_array(node):
+        if isinstance(expression, Group) and operator.returns_several and not _gives_one_array(nodes):
             if len(names) == 1:
                 expression = Group(expression.before, expression.items, f"{expression.after}[0]")
             elif len(names) < len(operator.outputs):
@@ -180,7 +180,9 @@ class NumpyStyle:
 
     # Operators
 
-    def _expression(self, node: Node, operator: Operator, inputs: Sequence[Expression]) -> Expression:
+    def _expression(self, nodes: Sequence[Node], operator: Operator, inputs: Sequence[Expression]) -> Expression:
+        """What a node computes, or the same one of each instance of a block: their types and constants may differ."""
+        node = nodes[0]
         shown = [flat(item) for item in inputs]
         if node.applies("Constant"):
             return self._constant_node(node)
@@ -189,9 +191,11 @@ class NumpyStyle:
         names = operator.keywords
         attributes = {**operator.defaults, **{names[key]: item.value for key, item in node.attributes.items()}}
         template = node.rule_in(TEMPLATES)
-        if template is not None and (text := template(Site(node, shown, attributes))) is not None:
-            return text
-        written = written_for(node)
+        if template is not None:
+            texts = {template(Site(each, shown, attributes)) for each in nodes}
+            if len(texts) == 1 and (text := texts.pop()) is not None:
+                return text
+        written = _written_for_all(nodes)
         if written is None and operator.runtime is not None:
             raise UnsupportedError("it asks for more than its inputs")
         function = self._bundle.function(operator.evaluate if written is None else written)
@@ -348,12 +352,16 @@ class NumpyStyle:
 
     def _name_operators(self) -> None:
         """Take the definitions that are needed, before variables get names."""
-        for node in self._model.nodes():
+        columns = [column for block in self._blocks_of_graph for column in zip(*block.instances, strict=True)]
+        inside = {node for column in columns for node in column}
+        alone = [(node,) for node in self._model.nodes() if node not in inside]
+        for nodes in [*alone, *columns]:
+            node = nodes[0]
             operator = standard().newest(node.domain, node.op_type)
             if operator is None or node.subgraphs or node.applies("Constant"):
                 continue
             try:
-                self._expression(node, operator, ["x"] * len(node.inputs))
+                self._expression(nodes, operator, ["x"] * len(node.inputs))
             except (UnsupportedError, CheckError):
                 continue
 
@@ -386,9 +394,15 @@ class NumpyStyle:
         return [*first, "", *third] if first else third
 
 
-def _gives_one_array(node: Node) -> bool:
+def _written_for_all(nodes: Sequence[Node]) -> Callable[..., Any] | None:
+    """The function of the prelude that computes each of some nodes; None where their definition has to."""
+    functions = {written_for(node) for node in nodes}
+    return functions.pop() if len(functions) == 1 else None
+
+
+def _gives_one_array(nodes: Sequence[Node]) -> bool:
     """Whether a call gives one array, whatever the operator has for results: the prelude's BatchNormalization does."""
-    return node.applies("BatchNormalization") and written_for(node) is not None
+    return nodes[0].applies("BatchNormalization") and _written_for_all(nodes) is not None
 
 
 def _empty(value: Value) -> str:

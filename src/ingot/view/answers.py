@@ -112,7 +112,7 @@ class Answers:
                     yield f"weight/{leaf}/{index}", self.get(f"weight/{leaf}/{index}")
         for number in range(len(self.scene.values)):
             yield f"value/{number}", self.get(f"value/{number}")
-        for path in ("types", "index", "check", "amounts"):
+        for path in ("types", "outputs", "index", "check", "amounts"):
             yield path, self.get(path)
 
     @property
@@ -200,7 +200,7 @@ class Answers:
             "doc": (model.doc_string or model.graph.doc_string)[:1000],
             "inputs": [(value.name, str(value.type or "")) for value in model.inputs],
             "sizes": size_names(model.inputs),
-            "outputs": [(value.name, str(value.type or "")) for value in model.graph.outputs],
+            "outputs": self._outputs(self._types or {}),
             "operators": Counter(node.op_type for node in nodes).most_common(16),
             "metadata": {name: text[:1000] for name, text in model.metadata.items()},
         }
@@ -221,6 +221,13 @@ class Answers:
     def _all_types(self) -> Json:
         self.types()
         return {number: text for number in range(len(self.scene.values)) if (text := self._type_text(number))}
+
+    def _typed_outputs(self) -> Json:
+        return self._outputs(self.types())
+
+    def _outputs(self, types: Mapping[Value, Type]) -> Json:
+        """The names of what the model returns, with types: those given where they are known, else those of the file."""
+        return [(value.name, str(types.get(value, value.type) or "")) for value in self.model.graph.outputs]
 
     def _index(self) -> Json:
         scene = self.scene
@@ -323,6 +330,7 @@ _PATHS: dict[str, Callable[..., Json]] = {
     "model": Answers._model,
     "level": Answers._level,
     "types": Answers._all_types,
+    "outputs": Answers._typed_outputs,
     "index": Answers._index,
     "node": Answers._node,
     "value": Answers._value,

@@ -200,13 +200,13 @@ class Threads(socketserver.ThreadingTCPServer):
     def __init__(self, address: tuple[str, int], connection: type[Connection]) -> None:
         self.is_closed = False
         self._open: set[Any] = set()
-        self._silent: dict[Any, None] = {}
+        self._silent: dict[Any, Any] = {}
         super().__init__(address, connection)
 
     @contextlib.contextmanager
     def silent(self, connection: Any) -> Iterator[None]:
         """Let a connection give way to others: it waits for a request."""
-        self._silent[connection] = None
+        self._silent[connection] = connection
         try:
             yield
         finally:
@@ -217,13 +217,13 @@ class Threads(socketserver.ThreadingTCPServer):
         del request, client_address
         if len(self._open) < _MOST_CONNECTIONS:
             return True
-        longest = next(iter(tuple(self._silent)), None)
-        if longest is None:
-            return False
-        del self._silent[longest]
-        with contextlib.suppress(OSError):  # it has ended meanwhile
-            longest.shutdown(socket.SHUT_RDWR)
-        return True
+        for connection in tuple(self._silent):
+            longest = self._silent.pop(connection, None)
+            if longest is not None:  # its thread has not begun to read meanwhile
+                with contextlib.suppress(OSError):
+                    longest.shutdown(socket.SHUT_RDWR)
+                return True
+        return False
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Answer a connection in a thread of its own."""

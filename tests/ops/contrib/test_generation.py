@@ -222,6 +222,12 @@ def test_the_likeliest_sequences_are_found(beams: int, returned: int, early: int
     assert (np.diff(scores, axis=1) <= 0).all()
 
 
+def test_of_tokens_as_likely_as_others_the_first_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(HELD, "out", np.zeros((SIZE, VOCABULARY), np.float32))
+    for beams in (1, 2, 5):
+        searched(WORDS, beams, beams, 2, decoder=decoder())
+
+
 @pytest.mark.parametrize(("beams", "new", "older"), [(1, 1, False), (3, "S", False), (3, 1, True), (1, "S", True)])
 def test_a_decoder_may_read_what_an_encoder_has_read(beams: int, new: Any, older: bool) -> None:
     options: dict[str, Any] = {"model_type": 1, "decoder_start_token_id": 1}

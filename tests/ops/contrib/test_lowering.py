@@ -149,7 +149,7 @@ def test_a_statically_unknown_total_is_refused() -> None:
     assert refusal(graph) == "GroupQueryAttention: a statically unknown total length"
 
 
-@pytest.mark.parametrize("bits", [2, 4, 8])
+@pytest.mark.parametrize("bits", [2, 3, 4, 6, 8])
 @pytest.mark.parametrize("extra", ["", ", z", ", , g", ", , , h"])
 @pytest.mark.parametrize("size", [64, 40])
 def test_products_with_packed_weights_agree(bits: int, extra: str, size: int) -> None:

@@ -70,6 +70,29 @@ def test_products_with_packed_bits(bits: int, block: int, dtype: Any, points: bo
     agrees("MatMulNBits", *args, constant=constant, rtol=tolerance, atol=10 * tolerance, **options)
 
 
+@pytest.mark.parametrize("bits", [2, 3, 4, 5, 6, 7, 8])
+def test_bits_of_codes_follow_each_other_through_the_bytes_of_a_block(bits: int) -> None:
+    codes = RNG.integers(0, 1 << bits, (3, 2, 16))
+    packed = [
+        [
+            sum(int(code) << bits * place for place, code in enumerate(block)).to_bytes(2 * bits, "little")
+            for block in row
+        ]
+        for row in codes
+    ]
+    b = np.frombuffer(b"".join(map(b"".join, packed)), np.uint8).reshape(3, 2, 2 * bits)
+    options: dict[str, Any] = {"K": 32, "N": 3, "block_size": 16, "bits": bits}
+    args = [np.eye(32, dtype=np.float32), b, np.ones((3, 2), np.float32)]
+    y = evaluate("MatMulNBits", *args, domain="com.microsoft", version=1, **options)
+    np.testing.assert_array_equal(y, codes.reshape(3, 32).T - (1 << (bits - 1)))
+
+
+def test_codes_have_two_to_eight_bits() -> None:
+    args = [floats(2, 32), np.zeros((3, 2, 18), np.uint8), np.ones((3, 2), np.float32)]
+    with pytest.raises(CheckError, match="bits is 9, expected 2 to 8"):
+        evaluate("MatMulNBits", *args, domain="com.microsoft", version=1, K=32, N=3, block_size=16, bits=9)
+
+
 @pytest.mark.parametrize("shape", [(3, 4), (2, 3, 4)])
 def test_products_of_short_integers(shape: tuple[int, ...]) -> None:
     a, b = (RNG.integers(-300, 300, size).astype(np.int16) for size in (shape, (4, 5)))

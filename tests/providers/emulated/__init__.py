@@ -39,7 +39,9 @@ HAS_COMPILER = shutil.which("cc") is not None
 _REGISTERS = [f"{name}.{axis}" for name in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz"]
 _INVALID_VALUE, _INVALID_HANDLE = 1, 400
 _MAP_BYTES = 128
-_MOST_SHARED = 232_448
+_PLAIN_SHARED = 48 << 10
+SHARED = 97
+"""The attribute that has the most shared memory of a block."""
 _KERNEL = r'define ptx_kernel void @"(\w+)"\((.*)\) \{'
 _NAMES = {
     2: b"CUDA_ERROR_OUT_OF_MEMORY",
@@ -49,7 +51,9 @@ _NAMES = {
     719: b"CUDA_ERROR_LAUNCH_FAILED",
     901: b"CUDA_ERROR_STREAM_CAPTURE_INVALIDATED",
 }
-_ATTRIBUTES = {13: 1_980_000, 16: 4, 36: 3_201_000, 37: 6144, 75: 9, 76: 0, 97: 232_448}
+_ATTRIBUTES = {13: 1_980_000, 16: 4, 36: 3_201_000, 37: 6144, 75: 9, 76: 0, SHARED: 232_448}
+AMPERE = {75: 8, 76: 6, SHARED: 101_376}
+"""What differs for a small GPU before Hopper: its capability, and the shared memory of a block."""
 
 
 class Emulated(Cuda):
@@ -72,20 +76,29 @@ def as_text(_digest: str, _target: Target, emit: Callable[[], Emitted], /) -> Pe
     return pending
 
 
+class _Thread(threading.local):
+    """The current context of a thread, and what it captures."""
+
+    context: int | None = None
+    capturing: list[Callable[[], int]] | None = None
+
+
 class Library:
     """What `libcuda` would be: its functions return a number, which is zero unless it is in `failures`."""
 
-    def __init__(self, devices: int = 1) -> None:
+    def __init__(self, devices: int = 1, attributes: Mapping[int, int] | None = None) -> None:
         self.devices = devices
+        self.attributes = {**_ATTRIBUTES, **(attributes or {})}
         self.failures: dict[str, int] = {}
         self.calls: list[str] = []
         self.launched: list[str] = []
         self.allocated: dict[int, Any] = {}
         self.live: set[tuple[str, int]] = set()
         """Streams, graphs and captures that were created and not destroyed, each by its kind and number."""
+        self.allowed: dict[int, int] = {}
+        """The dynamic shared memory that functions may have, where it was set."""
         self._handles: list[Any] = []
-        self._current = threading.local()
-        self._capturing: list[Callable[[], int]] | None = None
+        self._current, self._lock = _Thread(), threading.Lock()
 
     def __getattr__(self, name: str) -> Callable[..., int]:
         if not name.startswith("cu"):
@@ -97,18 +110,19 @@ class Library:
         self.calls.append(name)
         code = self.failures.get(name, 0)
         if code and name == "cuStreamEndCapture":
-            self._capturing = None
+            self._current.capturing = None
         return code or own(self, *arguments) or 0
 
     def _handle(self, out: Any, thing: Any, kind: str | None = None) -> None:
-        self._handles.append(thing)
-        out._obj.value = len(self._handles)
+        with self._lock:
+            self._handles.append(thing)
+            out._obj.value = number = len(self._handles)
         if kind is not None:
-            self.live.add((kind, len(self._handles)))
+            self.live.add((kind, number))
 
     def _is_elsewhere(self, stream: int) -> bool:
         """Whether a stream is of another context than the current one, where nothing can be launched on it."""
-        return bool(self._handles[stream - 1] != getattr(self._current, "context", None))
+        return bool(self._handles[stream - 1] != self._current.context)
 
     def do_cuGetErrorName(self, code: int, out: Any) -> None:
         out._obj.value = _NAMES.get(code)
@@ -126,7 +140,7 @@ class Library:
         out._obj.value = 1 << 30
 
     def do_cuDeviceGetAttribute(self, out: Any, which: int, _device: int) -> None:
-        out._obj.value = _ATTRIBUTES[which]
+        out._obj.value = self.attributes[which]
 
     def do_cuDevicePrimaryCtxRetain(self, out: Any, _device: int) -> None:
         self._handle(out, "context")
@@ -184,6 +198,10 @@ class Library:
     def do_cuModuleGetFunction(self, out: Any, module: int, name: bytes) -> None:
         self._handle(out, (name.decode(), self._handles[module - 1]))
 
+    def do_cuFuncSetAttribute(self, function: int, _which: int, value: int) -> int:
+        self.allowed[function] = value
+        return _INVALID_VALUE if value > self.attributes[SHARED] else 0
+
     def do_cuLaunchCooperativeKernel(self, function: int, *rest: Any) -> int:
         return self.do_cuLaunchKernel(function, *rest, None, True)
 
@@ -195,7 +213,7 @@ class Library:
         if module is None:
             places = (ctypes.c_uint64 * (3 * grid[1])).from_address(arguments[0])
             return self._begin(partial(_copy, list(places)))
-        if rest[6] > _MOST_SHARED:
+        if rest[6] > self.allowed.get(function, _PLAIN_SHARED):
             return _INVALID_VALUE
         kernel = module.kernels[name]
         held = [ctypes.string_at(address, size) for address, size in zip(arguments, kernel.sizes, strict=True)]
@@ -203,17 +221,17 @@ class Library:
         return self._begin(partial(_launch, module, name, grid, block, held, grid[0] if rest[-1] is True else 0))
 
     def _begin(self, work: Callable[[], int]) -> int:
-        if self._capturing is not None:
-            self._capturing.append(work)
+        if self._current.capturing is not None:
+            self._current.capturing.append(work)
             return 0
         return work()
 
     def do_cuStreamBeginCapture_v2(self, _stream: int, _mode: int) -> None:
-        self._capturing = []
+        self._current.capturing = []
 
     def do_cuStreamEndCapture(self, _stream: int, out: Any) -> None:
-        self._handle(out, self._capturing, "graph")
-        self._capturing = None
+        self._handle(out, self._current.capturing, "graph")
+        self._current.capturing = None
 
     def do_cuEventCreate(self, out: Any, _flags: int) -> None:
         self._handle(out, "event")
@@ -271,13 +289,14 @@ def _launch(
     values = [ctypes.create_string_buffer(value, len(value)) for value in held]
     addresses = (ctypes.c_void_p * len(held))(*map(ctypes.addressof, values))
     address = module.engine.get_function_address(f"run_{name}")
-    code = machine().emulated_launch(
-        ctypes.c_void_p(address),
-        addresses,
-        (ctypes.c_int * 3)(*grid),
-        (ctypes.c_int * 3)(*block),
-        together or module.kernels[name].cluster,
-    )
+    with _LAUNCHING:
+        code = machine().emulated_launch(
+            ctypes.c_void_p(address),
+            addresses,
+            (ctypes.c_int * 3)(*grid),
+            (ctypes.c_int * 3)(*block),
+            together or module.kernels[name].cluster,
+        )
     assert code != 1, f"threads of a block of {name} wait for others that never come"
     assert code == 0, f"an instruction of {name} has operands that it may not have"
     return 0
@@ -285,6 +304,10 @@ def _launch(
 
 _LOADING = threading.RLock()
 """Held while the emulator or a kernel is loaded, which several threads ask for: two emulators would share no state."""
+
+
+_LAUNCHING = threading.Lock()
+"""Held while a kernel runs: the emulator is one GPU."""
 
 
 def machine() -> Any:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 import ingot
+from codegen.test_code_products import byte_dot_of_host
 from ingot.compile import Artifacts
 from ingot.session import Session
 from ingot.tools.inspect.trace import How, Trace, trace
 
-HEADER = '<ir_version: 10, opset_import: ["" : 20, "ai.onnx.ml" : 4]>'
+HEADER = '<ir_version: 10, opset_import: ["" : 20, "ai.onnx.ml" : 4, "com.microsoft" : 1]>'
 
 
 def traced(graph: str) -> tuple[Artifacts, Trace]:
@@ -126,3 +129,30 @@ def test_a_kernel_that_packs_says_who_multiplies_and_computes_nothing() -> None:
     (pack,) = [kernel for kernel in found.kernels if kernel.name.endswith("_pack")]
     work = found.kernels[pack]
     assert (work.nodes, work.why) == ((), f"{pack.name.removesuffix('_pack')} multiplies it in every run of a loop")
+
+
+@pytest.mark.skipif(byte_dot_of_host() is None, reason="no instruction of this machine multiplies bytes")
+def test_a_kernel_that_rounds_rows_says_who_multiplies_them() -> None:
+    _, found = traced("""g (float[n, 5] x, float[5, 32] m) => (float[n, 1] y)
+      <uint8[1, 1, 16] w = {ZEROS}, float[1, 1] s = {1}> {
+        p = MatMul (x, m)
+        y = com.microsoft.MatMulNBits <K = 32, N = 1, bits = 4, block_size = 32, accuracy_level = 4> (p, w, s)
+    }""")
+    shown = {
+        kernel.name: (work.value and work.value.name, [node.op_type for node in work.nodes], work.why)
+        for kernel, work in found.kernels.items()
+    }
+    assert shown == {
+        "k1": ("p", ["MatMul"], "k2_rows rounds it to bytes"),
+        "k2_rows": ("p", ["MatMulNBits"], "k2 multiplies its rows as bytes"),
+        "k2": ("y", ["MatMulNBits"], "an output of the model"),
+    }
+
+
+def test_a_reduction_in_two_kernels_computes_nothing_of_what_it_reads() -> None:
+    _, found = traced("""g (float[1048576] x) => (float[1048576] c, float[1] y) <int64 axis = {0}> {
+      c = CumSum (x, axis)
+      y = ReduceSum (c)
+    }""")
+    computed = {kernel.name: [node.op_type for node in work.nodes] for kernel, work in found.kernels.items()}
+    assert computed == {"k1": ["CumSum"], "k2_parts": ["ReduceSum"], "k2": ["ReduceSum"]}

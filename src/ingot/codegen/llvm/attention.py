@@ -13,12 +13,14 @@ from ingot.codegen.llvm.math.exponential import exp_weight
 from ingot.codegen.llvm.math.lanes import lanes_of
 from ingot.codegen.llvm.micro import Cells, accumulate, cells_of
 from ingot.codegen.llvm.narrow_micro import accumulate_narrow
+from ingot.codegen.llvm.pair_micro import accumulate_pairs
+from ingot.codegen.llvm.pair_pack import paired
 from ingot.codegen.llvm.product import SUM
 from ingot.codegen.llvm.share import Share, Sharing, larger, part_of, smaller, up
 from ingot.codegen.llvm.transpose import transposed
-from ingot.codegen.llvm.types import I64, element, stack_slot, vector, width
-from ingot.loops.ir import Apply, Attention, Index, Load, Local, Scalar, Store, Tile, Var, extent
-from ingot.prim.functions import NARROW_FLOATS
+from ingot.codegen.llvm.types import I16, I64, element, stack_slot, vector, width
+from ingot.dtypes import DType
+from ingot.loops.ir import Attention, Index, Local, PairDot, Scalar, Store, Tile, Var, before_widening, extent
 from ingot.schedule.tile import heights
 from ingot.schedule.work import CONTRACTION_GRAIN, STACKS_PER_THREAD
 
@@ -61,6 +63,9 @@ class _Emitter:
         self.align = width(nest.dtype) * self.tile.lanes
         self.depth, self.keys, self.columns = (frame.size(var.extent) for var in (nest.k, nest.t, nest.n))
         self.panels = self._ceil(self.columns, self.tile.columns)
+        self.of_scores, self.of_means = nest.dots
+        self.key_rows = self.depth if self.of_scores is None else self._ceil(self.depth, 2)
+        self.value_rows = self.keys if self.of_means is None else self._ceil(self.keys, 2)
         self.height = -(-self.tile.rows // self.tile.lanes) * self.tile.lanes
         rows = ir.ArrayType(self.kind, self.height)
         self.greatest, self.higher, self.total, self.scale = (stack_slot(b, rows, self.align) for _ in range(4))
@@ -88,23 +93,35 @@ class _Emitter:
     def _pack_keys(self) -> None:
         """Pack keys into panels: rows of `k`, as many keys in each as a tile has columns, zeros past the last."""
         b, nest, tile, loop = self.b, self.nest, self.tile, self.loops.loop
+        row, value = nest.k, nest.keys
+        full = self.depth
+        if self.of_scores is not None:
+            row, value = self._paired(nest.keys, nest.k, self.of_scores)
+            full = b.lshr(self.depth, I64(1))
         whole = b.mul(self._ceil(self.keys, tile.columns), I64(tile.columns))
         with loop(I64(0), whole, tile.lanes) as first:
             panel = b.sdiv(first, I64(tile.columns))
-            start = b.add(b.mul(panel, b.mul(self.depth, I64(tile.columns))), b.srem(first, I64(tile.columns)))
+            start = b.add(b.mul(panel, b.mul(self.key_rows, I64(tile.columns))), b.srem(first, I64(tile.columns)))
             done: ir.Value = I64(0)
             if self._can_transpose(nest.keys):
                 is_any = b.icmp_signed("<", first, self.keys)
-                done = b.select(is_any, b.and_(self.depth, I64(-tile.lanes)), I64(0))
+                done = b.select(is_any, b.and_(full, I64(-tile.lanes)), I64(0))
                 with loop(I64(0), done, tile.lanes) as k:
                     self._transpose_keys(first, k, start)
-            with loop(done, self.depth, 1) as k:
-                self.loops.variables[nest.k] = k
-                self._copy(_KEYS, nest.keys, nest.t, first, b.add(start, b.mul(k, I64(tile.columns))))
+            with loop(done, self.key_rows, 1) as k:
+                self.loops.variables[row] = k
+                self._copy(_KEYS, value, nest.t, first, b.add(start, b.mul(k, I64(tile.columns))))
+
+    def _paired(self, value: Scalar, along: Var, dot: PairDot) -> tuple[Var, Scalar]:
+        """A variable of pairs along another, and the pair there, as a number of the scratch memory."""
+        load = before_widening(value)
+        assert load is not None
+        pair = Var("pair", -(-along.extent // 2))
+        return pair, paired(load, along, pair, dot)
 
     def _can_transpose(self, keys: Scalar) -> bool:
         """Whether the elements of a key are contiguous, so that squares of them can be transposed in registers."""
-        nest, load = self.nest, _before_widening(keys)
+        nest, load = self.nest, before_widening(keys)
         if load is None or load.where or self.tile.lanes == 1:
             return False
         return load.index.factor(nest.k) == 1 and all(isinstance(term, Var) for term, _ in load.index.terms)
@@ -115,32 +132,36 @@ class _Emitter:
         Past the last key that key is packed again: its sums are never read.
         """
         b, nest, tile = self.b, self.nest, self.tile
-        keys = _before_widening(nest.keys)
+        keys = before_widening(nest.keys)
         assert keys is not None
-        kind = element(keys.dtype)
+        # Two elements of bfloat16 that are a pair are moved as one number.
+        dtype, terms = (keys.dtype, 1) if self.of_scores is None else (nest.dtype, 2)
         last = b.sub(self.keys, I64(1))
-        self.loops.variables[nest.k] = k
+        self.loops.variables[nest.k] = b.mul(k, I64(terms))
         lines = []
         for line in range(tile.lanes):
             self.loops.variables[nest.t] = smaller(self.b, b.add(first, I64(line)), last)
             place = self.loops.index(keys.index)
-            start_of_key = b.gep(self.frame.buffers[keys.buffer], [place], source_etype=kind)
-            loaded = b.load(start_of_key, typ=vector(kind, tile.lanes), align=width(keys.dtype))
-            lines.append(scalars.cast(b, loaded, keys.dtype, nest.dtype))
+            start_of_key = b.gep(self.frame.buffers[keys.buffer], [place], source_etype=element(keys.dtype))
+            loaded = b.load(start_of_key, typ=vector(element(dtype), tile.lanes), align=width(keys.dtype))
+            lines.append(scalars.cast(b, loaded, dtype, nest.dtype))
         for line, value in enumerate(transposed(b, lines)):
             place = b.add(start, b.mul(b.add(k, I64(line)), I64(tile.columns)))
             b.store(value, self._at(_KEYS, place)).align = self.align
 
     def _pack_values(self) -> None:
-        """Pack values into panels: a row for each key, zeros past the last column."""
+        """Pack values into panels: a row for each key, or for each two, zeros past the last column."""
         b, nest, tile, loop = self.b, self.nest, self.tile, self.loops.loop
+        row, value = nest.t, nest.values
+        if self.of_means is not None:
+            row, value = self._paired(nest.values, nest.t, self.of_means)
         whole = b.mul(self.panels, I64(tile.columns))
         with loop(I64(0), whole, tile.lanes) as first:
             panel = b.sdiv(first, I64(tile.columns))
-            start = b.add(b.mul(panel, b.mul(self.keys, I64(tile.columns))), b.srem(first, I64(tile.columns)))
-            with loop(I64(0), self.keys, 1) as key:
-                self.loops.variables[nest.t] = key
-                self._copy(_VALUES, nest.values, nest.n, first, b.add(start, b.mul(key, I64(tile.columns))))
+            start = b.add(b.mul(panel, b.mul(self.value_rows, I64(tile.columns))), b.srem(first, I64(tile.columns)))
+            with loop(I64(0), self.value_rows, 1) as place:
+                self.loops.variables[row] = place
+                self._copy(_VALUES, value, nest.n, first, b.add(start, b.mul(place, I64(tile.columns))))
 
     def _copy(self, which: int, value: Scalar, along: Var, first: ir.Value, place: ir.Value) -> None:
         """Store a vector of loads along a variable, zeros past its end."""
@@ -192,7 +213,7 @@ class _Emitter:
 
     def _heights(self, rows: ir.Value) -> Iterator[int]:
         """Emit what follows for each height of a tile: the smallest that has all rows runs."""
-        b, rows_of = self.b, heights(self.tile)
+        b, rows_of = self.b, heights(self.tile, self.frame.compact)
         done = b.append_basic_block("done")
         for position, height in enumerate(rows_of):
             if position + 1 == len(rows_of):
@@ -219,11 +240,15 @@ class _Emitter:
             kind = element(nest.queries.dtype)
             pointers.append(b.gep(self.frame.buffers[nest.queries.buffer], [place], source_etype=kind))
         with self.loops.loop(I64(0), count, tile.columns) as first:
-            panel = self._at(_KEYS, b.mul(b.add(key, first), self.depth))
+            panel = self._at(_KEYS, b.mul(b.add(key, first), self.key_rows))
             cells = cells_of(b, nest.dtype, tile, height)
-            accumulate_narrow(
-                self.loops, nest.dtype, tile, cells, pointers, nest.queries.dtype, step, panel, nest.dtype, self.depth
-            )
+            if self.of_scores is None:
+                accumulate_narrow(
+                    self.loops, nest.dtype, tile, cells, pointers, nest.queries.dtype, step, panel, nest.dtype,
+                    self.depth,
+                )  # fmt: skip
+            else:
+                accumulate_pairs(self.loops, tile, self.of_scores, cells, pointers, step, panel, self.depth)
             for line, sums in enumerate(cells):
                 for index, cell in enumerate(sums):
                     place = b.add(first, I64(line * nest.block + index * tile.lanes))
@@ -270,11 +295,25 @@ class _Emitter:
             place = self._at(_SCORES, b.add(start, first))
             score = b.load(place, typ=self.lanes, align=self.align)
             weight = self._exp(b.fsub(score, shift))
-            b.store(weight, place).align = self.align
+            if self.of_means is None:
+                b.store(weight, place).align = self.align
+            else:
+                weight = self._store_rounded(weight, start, first)
             b.store(b.fadd(b.load(sums, typ=self.lanes), weight), sums)
         total = self._of_row(self.total, line)
         added = self.loops.across(b.load(sums, typ=self.lanes), b.fadd)
         b.store(b.fadd(b.load(total, typ=self.kind), added), total)
+
+    def _store_rounded(self, weight: ir.Value, start: ir.Value, first: ir.Value) -> ir.Value:
+        """Store a vector of weights as bfloat16, from the beginning of the row on: behind the scores still to be read.
+
+        They are added up as they are stored, so that what is divided by their sum is a mean.
+        """
+        b, nest = self.b, self.nest
+        stored = scalars.cast(b, weight, nest.dtype, DType.BFLOAT16)
+        place = b.gep(self._at(_SCORES, start), [first], source_etype=I16)
+        b.store(stored, place).align = self.align // 2
+        return scalars.cast(b, stored, DType.BFLOAT16, nest.dtype)
 
     def _score_vector(
         self, start: ir.Value, first: ir.Value, key: ir.Value, mask: ir.Value | None, most: ir.Value
@@ -314,11 +353,14 @@ class _Emitter:
     def _gather_panel(self, height: int, key: ir.Value, count: ir.Value, panel: ir.Value, vectors: int) -> None:
         b, nest, tile = self.b, self.nest, self.tile
         rows = [self._at(_SCORES, I64(line * nest.block)) for line in range(height)]
-        start = b.mul(b.add(b.mul(panel, self.keys), key), I64(tile.columns))
+        row = key if self.of_means is None else b.lshr(key, I64(1))  # a block is of whole pairs
+        values = self._at(_VALUES, b.mul(b.add(b.mul(panel, self.value_rows), row), I64(tile.columns)))
         part = Tile(tile.rows, vectors, tile.lanes)
         cells = cells_of(b, nest.dtype, part, height)
-        values = self._at(_VALUES, start)
-        accumulate(self.loops, nest.dtype, part, cells, rows, I64(1), values, count, tile.columns)
+        if self.of_means is None:
+            accumulate(self.loops, nest.dtype, part, cells, rows, I64(1), values, count, tile.columns)
+        else:
+            accumulate_pairs(self.loops, part, self.of_means, cells, rows, 1, values, count, tile.columns)
         self._keep(cells, b.mul(panel, I64(tile.columns * tile.rows)))
 
     def _keep(self, cells: Cells, start: ir.Value) -> None:
@@ -372,16 +414,6 @@ class _Emitter:
 
     def _ceil(self, value: ir.Value, by: int) -> ir.Value:
         return self.b.sdiv(self.b.add(value, I64(by - 1)), I64(by))
-
-
-def _before_widening(value: Scalar) -> Load | None:
-    """The load that a value is, or is widened from; None for any other."""
-    match value:
-        case Load():
-            return value
-        case Apply(function="cast", arguments=(Load(dtype=dtype) as load,)) if dtype in NARROW_FLOATS:
-            return load
-    return None
 
 
 EMITTER = NestEmitter(_emit, _share)

@@ -11,7 +11,7 @@ from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.types import F32, F64, I8, I16, I32, element, vector, width
 from ingot.dataclass import dataclass
 from ingot.dtypes import DType
-from ingot.loops.ir import Apply, Scalar
+from ingot.loops.ir import Apply, Literal, Scalar
 
 _CONVERSIONS = {
     (F32.text, 16): "avx512.mask.cvtps2dq.512",
@@ -52,6 +52,15 @@ def byte_rounding(value: Apply) -> ByteRounding | None:
     if isinstance(x, Apply) and x.function == "divide_by_normal":
         return ByteRounding(x.arguments[0], x.arguments[1], least, most, zero)
     return ByteRounding(x, None, least, most, zero)
+
+
+def scaled_steps(value: Apply) -> tuple[Scalar, Scalar] | None:
+    """The factors of `round_within(x, least, most) * scale + 0.0`, which one instruction computes; None of others."""
+    match value:
+        case Apply(function="add", arguments=(Apply(function="multiply", arguments=(near, scale)), Literal(value=0.0))):
+            if isinstance(near, Apply) and near.function == "round_within" and near.dtype in _FLOATS:
+                return near, scale
+    return None
 
 
 def rounds_at_once(b: Builder, dtype: DType, lanes: int) -> bool:

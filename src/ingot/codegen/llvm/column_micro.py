@@ -80,7 +80,7 @@ def accumulate_columns(
             for column, cell in zip(columns, sums, strict=True):
                 b.store(scalars.multiply_add(b, one, column, b.load(cell, typ=whole)), cell)
 
-    if isinstance(depth, int):
+    if isinstance(depth, int) and not loops.frame.compact:
         for number in range(depth):
             add(I64(number))
         return

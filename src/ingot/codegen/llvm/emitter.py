@@ -33,6 +33,8 @@ class Frame:
     piece: ir.Value
     pieces: ir.Value
     target: Target
+    compact: bool = False
+    """Whether little code counts for more than fast code."""
     variables: Mapping[Var, ir.Value] = field(default_factory=dict)
     """The values of loop variables around a nest."""
 

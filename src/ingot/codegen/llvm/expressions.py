@@ -7,7 +7,15 @@ from contextlib import nullcontext
 
 from ingot.codegen.llvm import ir, scalars
 from ingot.codegen.llvm.builder import Builder
-from ingot.codegen.llvm.byte_rounding import ByteRounding, byte_rounding, divided, held, nearest, rounds_at_once
+from ingot.codegen.llvm.byte_rounding import (
+    ByteRounding,
+    byte_rounding,
+    divided,
+    held,
+    nearest,
+    rounds_at_once,
+    scaled_steps,
+)
 from ingot.codegen.llvm.emitter import Frame
 from ingot.codegen.llvm.lanes import count_of
 from ingot.codegen.llvm.memory import Memory
@@ -95,6 +103,9 @@ class Expressions(Memory):
         rounding = byte_rounding(value)
         if rounding is not None and (rounded := self._rounded_bytes(rounding, value.dtype)) is not None:
             return rounded
+        if (factors := scaled_steps(value)) is not None:
+            near, scale = self._alike(*map(self.scalar, factors))
+            return scalars.multiply_add(self.b, near, scale, ir.Constant(near.type, None))
         operand = value.arguments[-1].dtype
         if (wrong := _reported(value)) is not None:
             self._report(self.scalar(wrong))

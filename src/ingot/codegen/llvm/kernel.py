@@ -8,6 +8,7 @@ from typing import Any
 
 from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.builder import Builder
+from ingot.codegen.llvm.compact import compacted
 from ingot.codegen.llvm.emitter import Frame, NestEmitter, unless_empty
 from ingot.codegen.llvm.half import define_half_conversions
 from ingot.codegen.llvm.matrix_registers import configure, release, uses_matrices
@@ -24,6 +25,7 @@ from ingot.loops.ir import (
     Recurrence,
     RoundedRows,
     Sort,
+    Staged,
     Suppress,
     Winograd,
 )
@@ -36,6 +38,7 @@ EMITTERS: Mapping[type, str] = {
     tuple: "loops",
     Contraction: "product",
     RoundedRows: "rounded_rows",
+    Staged: "staged",
     Winograd: "winograd",
     Attention: "attention",
     Descent: "descent",
@@ -62,7 +65,7 @@ class Emitted:
     sizes: tuple[Dim, ...]
 
 
-def emit(kernel: Kernel, target: Target) -> Emitted:
+def emit(kernel: Kernel, target: Target, compact: bool = False) -> Emitted:
     """A kernel as LLVM IR.
 
     It finds its buffers in the table `slots`, at the indices in `which`, and computes one of the pieces that its work
@@ -73,7 +76,9 @@ def emit(kernel: Kernel, target: Target) -> Emitted:
     module.triple, module.fma, module.half, module.vector = target.triple, target.fma, target.half, target.vector
     buffers = kernel.buffers
     sizes: dict[Dim, int] = {}
-    body = _body(module, kernel, buffers, target, sizes)
+    if compact:
+        kernel = compacted(kernel)
+    body = _body(module, kernel, buffers, target, sizes, compact)
     count = _count(module, kernel, target, sizes)
     _entry(module, body, count, len(buffers), target)
     text = str(module)
@@ -84,7 +89,7 @@ def emit(kernel: Kernel, target: Target) -> Emitted:
 
 
 def _body(
-    module: ir.Module, kernel: Kernel, buffers: tuple[Buffer, ...], target: Target, sizes: dict[Dim, int]
+    module: ir.Module, kernel: Kernel, buffers: tuple[Buffer, ...], target: Target, sizes: dict[Dim, int], compact: bool
 ) -> ir.Function:
     """The work of a kernel; buffers are `noalias` parameters, so that LLVM may reorder loads and stores."""
     kind = ir.FunctionType(ir.VoidType(), [*(PTR for _ in buffers), PTR, PTR, I64, I64, I64])
@@ -95,7 +100,7 @@ def _body(
         argument.add_attribute("noalias")
     b = _opened(function)
     size = _size_table(b, table, sizes)
-    frame = Frame(dict(zip(buffers, pointers, strict=True)), size, state, thread, piece, pieces, target)
+    frame = Frame(dict(zip(buffers, pointers, strict=True)), size, state, thread, piece, pieces, target, compact)
     matrices = uses_matrices(kernel)
     if matrices:
         configure(b)

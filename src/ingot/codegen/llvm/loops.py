@@ -13,7 +13,7 @@ from ingot.codegen.llvm.share import Share, Sharing, up
 from ingot.codegen.llvm.types import I64, is_float, stack_slot
 from ingot.codegen.llvm.vectors import Vectors, invariants
 from ingot.codegen.llvm.work import rounds_of, weight_of
-from ingot.loops.ir import Apply, For, Kind, Let, Load, Scalar, Statement, Store, Update, Var, extent
+from ingot.loops.ir import Apply, For, Index, Kind, Let, Load, Scalar, Statement, Store, Update, Var, extent
 from ingot.loops.nest_shape import is_vector, parallel_chain
 from ingot.loops.rewrite import within
 from ingot.prim.functions import identity
@@ -37,9 +37,7 @@ class Loops(Vectors):
         b = self.b
         chain, body = parallel_chain(statements)
         if chain:
-            low, high = self._part(self.frame.size(extent(chain)))
-            with b.if_then(b.icmp_signed("<", low, high)):
-                self._rows(chain, low, high, body)
+            self.rows(chain, body)
         elif is_vector(body):
             assert isinstance(body[0], For)
             self._vector(body[0], shared=True)
@@ -48,6 +46,14 @@ class Loops(Vectors):
                 self._watched = True
                 self.statements(body)
                 self._watched = False
+
+    def rows(self, chain: Sequence[Var], body: Sequence[Statement], before: Sequence[Statement] = ()) -> None:
+        """Statements for the iterations of a piece of nested loops; `before` are those that come first, once."""
+        b = self.b
+        low, high = self._part(self.frame.size(extent(chain)))
+        with b.if_then(b.icmp_signed("<", low, high)):
+            self.statements(before)
+            self._rows(chain, low, high, body)
 
     def _rows(self, chain: Sequence[Var], low: ir.Value, high: ir.Value, body: Sequence[Statement]) -> None:
         """Statements for iterations `low` to `high` of nested loops, collapsed into one."""
@@ -93,6 +99,14 @@ class Loops(Vectors):
             by = b.zext(over, I64)
         self.variables[chain[0]] = b.add(self.variables[chain[0]], by)
 
+    def start_of(self, index: Index, without: Sequence[Var]) -> ir.Value:
+        """An index without the terms of variables whose loops have not begun."""
+        b, total = self.b, self.frame.size(index.offset)
+        for term, factor in index.terms:
+            if isinstance(term, Var) and term not in without:
+                total = b.add(total, b.mul(self.variables[term], self.frame.size(factor)))
+        return total
+
     def statements(self, statements: Sequence[Statement]) -> None:
         """Statements one after another."""
         for statement in statements:
@@ -127,7 +141,7 @@ class Loops(Vectors):
 
     def _unrolls(self, statement: For) -> bool:
         """Whether a loop is short enough to be unrolled: those over windows are."""
-        if self._lane is None or not isinstance(statement.var.extent, int):
+        if self._lane is None or self.frame.compact or not isinstance(statement.var.extent, int):
             return False
         times = max(1, len(self._jammed))
         for inner in within((statement,)):
@@ -239,15 +253,21 @@ def _emit(b: Builder, frame: Frame, statements: Sequence[Statement]) -> None:
 
 def _share(b: Builder, sharing: Sharing, statements: Sequence[Statement]) -> Share:
     """How statements are divided among threads: by rows, by vectors if there is but one loop, or not at all."""
-    size = sharing.size
     chain, body = parallel_chain(statements)
+    return share_of(b, sharing, chain, body)
+
+
+def share_of(b: Builder, sharing: Sharing, chain: Sequence[Var], body: Sequence[Statement]) -> Share:
+    """How the statements in nested parallel loops are divided among threads."""
+    size = sharing.size
     parts: ir.Value = I64(1)
     if chain:
         parts = size(extent(chain))
     elif is_vector(body):
         assert isinstance(body[0], For)
         parts = up(b, size(body[0].var.extent), I64(sharing.target.lanes(_MOST_WIDTH)))
-    return Share(b.sdiv(size(rounds_of(statements)), I64(max(1, LOOP_GRAIN // weight_of(statements)))), parts)
+    rounds = size(extent(chain) * rounds_of(body))
+    return Share(b.sdiv(rounds, I64(max(1, LOOP_GRAIN // weight_of(body)))), parts)
 
 
 EMITTER = NestEmitter(_emit, _share)

@@ -11,11 +11,7 @@ from ingot.codegen.llvm.matrix_registers import ROW
 from ingot.codegen.llvm.product_rows import ProductRows, nested
 from ingot.codegen.llvm.share import larger, smaller, up
 from ingot.codegen.llvm.types import I8, I64, PTR, stack_slot, vector
-from ingot.loops.ir import (
-    GATHERED_ROWS,
-    MATRIX_ROWS,
-    extent,
-)
+from ingot.loops.ir import GATHERED_ROWS, MATRIX_ROWS, extent
 
 
 class MatrixProduct(ProductRows):

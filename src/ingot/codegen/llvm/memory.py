@@ -9,7 +9,7 @@ from dataclasses import field, replace
 from ingot.codegen.llvm import ir, scalars
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.emitter import Frame
-from ingot.codegen.llvm.lanes import WORDS_IN_VECTOR, Lanes, count_of
+from ingot.codegen.llvm.lanes import WORDS_IN_VECTOR, Lane, Lanes, count_of
 from ingot.codegen.llvm.permute import is_permutable, permuted
 from ingot.codegen.llvm.picked import owner, picked_of, shuffled
 from ingot.codegen.llvm.share import larger, smaller
@@ -152,7 +152,7 @@ class Memory(Lanes, ABC):
         b, lane = self.b, self._lane
         result: ir.Value | None = None
         for condition in where:
-            if lane is not None and lane.count > WORDS_IN_VECTOR and condition.index.factor(lane.var) != 0:
+            if lane is not None and self._is_row_of_bits(condition, lane):
                 holds = self._row_of_lanes(condition, lane.count)
             else:
                 index = self.index(condition.index)
@@ -161,6 +161,18 @@ class Memory(Lanes, ABC):
             result = holds if result is None else b.and_(*self._alike(result, holds))
         assert result is not None
         return result
+
+    def _is_row_of_bits(self, condition: Inside, lane: Lane) -> bool:
+        """Whether a condition on neighbours is found as the bits of a number sooner than by comparing each index.
+
+        Those of a window that is unrolled are parts of one number.
+        """
+        if lane.count == 1 or condition.index.factor(lane.var) != 1 or self._is_opaque(condition.index):
+            return False
+        if lane.count > WORDS_IN_VECTOR:
+            return True
+        terms = (self.variables[term] for term, _ in condition.index.terms if isinstance(term, Var))
+        return self.frame.target.masks and any(isinstance(value, ir.Constant) for value in terms)
 
     # --- loads and stores
 

@@ -13,28 +13,42 @@ from ingot.loops.ir import PairDot, Tile
 
 
 def accumulate_pairs(
-    loops: Loops, tile: Tile, cells: Cells, rows: Sequence[ir.Value], step: Dim, panel: ir.Value, depth: ir.Value
+    loops: Loops,
+    tile: Tile,
+    dot: PairDot,
+    cells: Cells,
+    rows: Sequence[ir.Value],
+    step: Dim,
+    panel: ir.Value,
+    depth: ir.Value,
+    apart: int | None = None,
 ) -> None:
-    """Add `depth` terms to each accumulator: elements of a row, `step` apart, times those of a column."""
-    b, dot = loops.b, tile.dot
-    assert isinstance(dot, PairDot)
+    """Add `depth` terms to each accumulator: elements of a row, `step` apart, times those of a column.
+
+    Rows of the panel are `apart` pairs apart, where that is more than the columns of the tile.
+    """
+    b, between = loops.b, tile.columns if apart is None else apart
     pairs = b.lshr(depth, I64(1))
+
+    def add(k: ir.Value, terms: Sequence[ir.Value]) -> None:
+        row = b.gep(panel, [b.mul(k, I64(between))], source_etype=I32)
+        _add(loops, tile, cells, row, terms)
+
     with loops.loop(I64(0), pairs, 1) as k:
-        _add(loops, tile, cells, panel, k, [_pair(loops, row, k, step) for row in rows])
+        add(k, [_pair(loops, row, k, step) for row in rows])
     if dot.rest:
         with b.if_then(b.icmp_signed("==", b.and_(depth, I64(1)), I64(1))):
             last = b.mul(pairs, I64(2))
-            _add(loops, tile, cells, panel, pairs, [b.zext(_element(loops, row, last, step), I32) for row in rows])
+            add(pairs, [b.zext(_element(loops, row, last, step), I32) for row in rows])
 
 
-def _add(loops: Loops, tile: Tile, cells: Cells, panel: ir.Value, k: ir.Value, pairs: Sequence[ir.Value]) -> None:
-    """Add the products of one pair of each row and of each column."""
+def _add(loops: Loops, tile: Tile, cells: Cells, row: ir.Value, pairs: Sequence[ir.Value]) -> None:
+    """Add the products of one pair of each row and of each column, which are those of a row of the panel."""
     b, sums = loops.b, vector(F32, tile.lanes)
     narrow = vector(BF16, 2 * tile.lanes)
-    offset = b.mul(k, I64(tile.columns))
     columns = []
     for index in range(tile.vectors):
-        place = b.gep(panel, [b.add(offset, I64(index * tile.lanes))], source_etype=I32)
+        place = b.gep(row, [I64(index * tile.lanes)], source_etype=I32)
         columns.append(b.bitcast(b.load(place, typ=vector(I32, tile.lanes), align=4 * tile.lanes), narrow))
     multiply_add = _instruction(loops, tile.lanes)
     for pair, own in zip(pairs, cells, strict=True):

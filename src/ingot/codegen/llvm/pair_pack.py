@@ -53,13 +53,13 @@ def pack_pairs(product: Contraction, buffer: Buffer, first: Var, place: Var, num
     stores: list[Statement] = []
     for group in range(product.groups):
         own = group * (tile.columns // product.groups)
-        value = _pair(padded_columns(product, first, place, group), inner, pair, tile.dot)
+        value = paired(padded_columns(product, first, place, group), inner, pair, tile.dot)
         stores.append(For(place, (Store(buffer, target.plus(own), value),), Kind.VECTOR))
     return (*loops_around((*outer, pair), stores), *zero_rows(product, buffer, number))
 
 
-def _pair(source: Load, inner: Var, pair: Var, dot: PairDot) -> Scalar:
-    """Two terms, the first in the lower bits, a zero past the last."""
+def paired(source: Load, inner: Var, pair: Var, dot: PairDot) -> Scalar:
+    """Two terms along `inner`, the first in the lower bits, a zero past the last: a float32."""
     bits = []
     for term in range(2):
         at = Index(((pair, 2),), term)

@@ -296,7 +296,7 @@ class _Emitter(ProductPanels, MatrixProduct):
         if tile.of_matrices:
             self._sum_matrices(row, rows, packed)
             return
-        rows_of = heights(tile)
+        rows_of = heights(tile, self.frame.compact)
         done = b.append_basic_block("summed")
         for position, height in enumerate(rows_of):
             if position + 1 == len(rows_of):
@@ -371,8 +371,8 @@ class _Emitter(ProductPanels, MatrixProduct):
                         self.loops, product.dtype, tile, cells, pointers, product.lhs.dtype, step, panel,
                         panel_dtype, extent_, apart,
                     )  # fmt: skip
-                case PairDot():
-                    accumulate_pairs(self.loops, tile, cells, pointers, step, panel, extent_)
+                case PairDot() as dot:
+                    accumulate_pairs(self.loops, tile, dot, cells, pointers, step, panel, extent_)
                 case ByteDot():
                     accumulate_bytes(self.loops, product.lhs, tile, cells, pointers, step, panel, extent_)
             rows_read = extent_ if product.terms == 1 else up(b, extent_, I64(product.terms))

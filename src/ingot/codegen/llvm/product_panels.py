@@ -10,24 +10,9 @@ from ingot.codegen.llvm.pair_pack import pack_pairs
 from ingot.codegen.llvm.product_rows import ProductRows, nested
 from ingot.codegen.llvm.share import part_of
 from ingot.codegen.llvm.types import I8, I64, element, stack_slot, width
-from ingot.codegen.llvm.unpacked import (
-    pack_blocks,
-    packs_blocks,
-    packs_columns,
-)
+from ingot.codegen.llvm.unpacked import pack_blocks, packs_blocks, packs_columns
 from ingot.dims import Dim
-from ingot.loops.ir import (
-    Buffer,
-    For,
-    Index,
-    Inside,
-    Kind,
-    Load,
-    PairDot,
-    Store,
-    Var,
-    widened,
-)
+from ingot.loops.ir import Buffer, For, Index, Inside, Kind, Load, PairDot, Store, Var, widened
 
 
 class ProductPanels(ProductRows):
@@ -44,7 +29,8 @@ class ProductPanels(ProductRows):
     def _first_column(self, column: ir.Value) -> ir.Value:
         """The address of the first term of a column of the right operand, which no kernel has packed."""
         b, rhs, (n,) = self.b, self.product.rhs, self.product.n
-        place = b.add(self._base(rhs.index, (*self.product.k, n)), b.mul(column, self.frame.size(rhs.index.factor(n))))
+        start = self.loops.start_of(rhs.index, (*self.product.k, n))
+        place = b.add(start, b.mul(column, self.frame.size(rhs.index.factor(n))))
         return b.gep(self.frame.buffers[rhs.buffer], [place], source_etype=element(rhs.dtype))
 
     def _codes_of(self, stack: ir.Value) -> ir.Value:

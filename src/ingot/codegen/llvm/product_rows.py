@@ -12,14 +12,7 @@ from ingot.codegen.llvm.lanes import Lane
 from ingot.codegen.llvm.loops import Loops
 from ingot.codegen.llvm.share import larger, part_of, up
 from ingot.codegen.llvm.types import I64, element, stack_slot, vector, width
-from ingot.loops.ir import (
-    Contraction,
-    Index,
-    Inside,
-    Load,
-    Var,
-    extent,
-)
+from ingot.loops.ir import Contraction, Index, Inside, Load, Var, extent
 
 
 class ProductRows:
@@ -62,8 +55,8 @@ class ProductRows:
     def _starts(self) -> tuple[ir.Value, list[tuple[ir.Value, Inside]]]:
         """Where the current row of the left operand begins, and the indices there that say whether it is padding."""
         lhs, k = self.product.lhs, self.product.k
-        start = self._base(lhs.index, k)
-        return start, [(self._base(condition.index, k), condition) for condition in lhs.where]
+        start = self.loops.start_of(lhs.index, k)
+        return start, [(self.loops.start_of(condition.index, k), condition) for condition in lhs.where]
 
     def _row(self, start: ir.Value, where: Sequence[tuple[ir.Value, Inside]], outer: Sequence[Var]) -> ir.Value:
         """The address of one row, for the current outer part of `k`; that of zeros, if it is in the padding."""
@@ -79,16 +72,8 @@ class ProductRows:
 
     def _place(self, load: Load) -> ir.Value:
         """The address of what a load reads for the current row."""
-        place = self._base(load.index, ())
+        place = self.loops.start_of(load.index, ())
         return self.b.gep(self.frame.buffers[load.buffer], [place], source_etype=element(load.dtype))
-
-    def _base(self, index: Index, without: Sequence[Var]) -> ir.Value:
-        b = self.b
-        total = self.frame.size(index.offset)
-        for term, factor in index.terms:
-            if isinstance(term, Var) and term not in without:
-                total = b.add(total, b.mul(self.loops.variables[term], self.frame.size(factor)))
-        return total
 
     def _moved(self, index: Index, variables: Sequence[Var]) -> ir.Value:
         b = self.b

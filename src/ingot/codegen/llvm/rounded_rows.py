@@ -9,7 +9,7 @@ from ingot.codegen.llvm.emitter import Frame, NestEmitter
 from ingot.codegen.llvm.loops import Loops
 from ingot.codegen.llvm.share import Share, Sharing, larger, part_of, smaller
 from ingot.codegen.llvm.types import F32, I8, I32, I64, element, stack_slot, vector
-from ingot.loops.ir import RoundedRows, Var, extent
+from ingot.loops.ir import RoundedRows, extent
 from ingot.schedule.work import LOOP_GRAIN
 
 _LARGEST = 127.0
@@ -45,7 +45,7 @@ def _round(loops: Loops, nest: RoundedRows, row: ir.Value, begin: ir.Value, end:
     """
     b, codes, frame, count = loops.b, nest.codes, loops.frame, nest.chunk
     loops.unflatten(nest.m, row)
-    elements = b.gep(frame.buffers[nest.x.buffer], [_base(loops, nest)], source_etype=F32)
+    elements = b.gep(frame.buffers[nest.x.buffer], [loops.start_of(nest.x.index, (nest.k,))], source_etype=F32)
     stored, scales, totals = (
         b.gep(frame.buffers[buffer], [b.mul(row, frame.size(line))], source_etype=element(buffer.dtype))
         for buffer, line in ((nest.rounded, nest.line), (nest.scales, nest.blocks), (nest.totals, nest.blocks))
@@ -103,16 +103,6 @@ def _round(loops: Loops, nest: RoundedRows, row: ir.Value, begin: ir.Value, end:
             convert(whole, b.load(rest_of_row, typ=kind))
         summed = scalars.intrinsic(b, "vector.reduce.add", I32, [b.load(total, typ=words)], words)
         b.store(summed, b.gep(totals, [number], source_etype=I32))
-
-
-def _base(loops: Loops, nest: RoundedRows) -> ir.Value:
-    """Where the current row begins."""
-    b, index, size = loops.b, nest.x.index, loops.frame.size
-    total = size(index.offset)
-    for term, factor in index.terms:
-        if isinstance(term, Var) and term is not nest.k:
-            total = b.add(total, b.mul(loops.variables[term], size(factor)))
-    return total
 
 
 def _order(each: int, count: int) -> list[int]:

@@ -1,7 +1,8 @@
 """Compiled kernel templates by digest: in memory, in the cache on disk, or compiled in the background, each once.
 
-A template may have a draft (`effort.py`), which is compiled in less time and runs until the template is there. A draft
-is slower and gives the same results to the bit, but for the sign and payload of NaN; it is never cached.
+A template may have a draft, of less code (`compact.py`) and compiled with less effort (`effort.py`), which runs until
+the template is there. A draft is slower and gives the same results to the bit, but for the sign and payload of NaN; it
+is never cached.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from ingot.cache import kernels, library
 from ingot.codegen.elf import LinkedCode, linkable
@@ -34,13 +35,24 @@ class Template:
     sizes: tuple[Dim, ...]
 
 
+Emit: TypeAlias = Callable[[], Emitted]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What emits a draft of a template, and the operations of the first run that may use it."""
+
+    emit: Emit
+    operations: int
+
+
 class PendingTemplate:
     """A template that is there, or that LLVM compiles in the background."""
 
     def __init__(self, key: str = "", target: Target | None = None) -> None:
         self._key = key
         self._target = target
-        self._emitted: Emitted | None = None
+        self._emit: Emit | None = None
         self._draft: Future[Template] | None = None
         self._final: Future[Template] = Future()
         self._wanted = False
@@ -54,15 +66,17 @@ class PendingTemplate:
         """The template was found."""
         self._final.set_result(template)
 
-    def begin(self, emitted: Emitted, effort: Effort) -> None:
+    def begin(self, emit: Emit, draft: Draft | None) -> None:
         """Begin to compile it, or a draft; then the template only when it is asked for, so that drafts go first."""
+        first = None if draft is None else draft.emit()
+        effort = "full" if draft is None or first is None else first_effort(first.text, draft.operations)
         with _LOCK:
-            self._emitted = emitted
+            self._emit = emit
             wanted = self._wanted = self._wanted or effort == "full"
-        if wanted:
-            self._submit(emitted)
+        if first is None or wanted:
+            self._submit(emit)
         else:
-            self._draft = self._later(emitted, lambda code: self._loaded(code, emitted), effort)
+            self._draft = self._later(first, lambda code: self._loaded(code, first), effort)
 
     def template(self) -> Template:
         """The template, once it is compiled; CompileError if that fails."""
@@ -74,10 +88,14 @@ class PendingTemplate:
         with _LOCK:
             if self._process != os.getpid() and not self._final.done():  # another process compiles it, not for us
                 self._process, self._final, self._wanted = os.getpid(), Future(), False
-            emitted = None if self._wanted else self._emitted
+            emit = None if self._wanted else self._emit
             self._wanted = True
-        if emitted is not None:
-            self._submit(emitted)
+        if emit is not None:
+            try:
+                self._submit(emit)
+            except BaseException as error:
+                self.fail(error)
+                raise
 
     def soonest(self) -> Template:
         """The draft, once it is compiled; the template if there is none, or it is there already."""
@@ -90,11 +108,12 @@ class PendingTemplate:
             del TEMPLATES[self._key]
         self._final.set_exception(error)
 
-    def _submit(self, emitted: Emitted) -> None:
+    def _submit(self, emit: Emit) -> None:
+        emitted = emit()
         self._later(emitted, lambda code: self._cached(code, emitted), "full").add_done_callback(self._end)
 
     def _end(self, done: Future[Template]) -> None:
-        self._emitted = self._draft = None
+        self._emit = self._draft = None
         error = done.exception()
         if error is None:
             self._final.set_result(done.result())
@@ -120,10 +139,10 @@ TEMPLATES: dict[str, PendingTemplate] = {}
 _LOCK = threading.Lock()
 
 
-def template(digest: str, target: Target, emit: Callable[[], Emitted], work: int | None = None) -> PendingTemplate:
+def template(digest: str, target: Target, emit: Emit, draft: Draft | None = None) -> PendingTemplate:
     """The template with a digest (`loops.digest`) for a target; emitted only if it was not compiled before.
 
-    Where the operations of a run are given, and it has to be compiled, a draft may come first.
+    Where it has to be compiled, a draft may come first.
     """
     key = kernels.key_of(repr(target), digest)
     with _LOCK:
@@ -136,8 +155,7 @@ def template(digest: str, target: Target, emit: Callable[[], Emitted], work: int
         if entry is not None:
             pending.settle(Template(load(LinkedCode(entry.code, entry.entries), target), entry.sizes))
         else:
-            emitted = emit()
-            pending.begin(emitted, "full" if work is None else first_effort(emitted.text, work))
+            pending.begin(emit, draft)
     except BaseException as error:
         pending.fail(error)
         raise

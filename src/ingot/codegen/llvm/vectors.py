@@ -95,7 +95,9 @@ class Vectors(Expressions):
         Where a mask costs nothing, all vectors of a long body have one, so that its code is there once.
         """
         b = self.b
-        reductions = [inner for inner in statement.body if isinstance(inner, Update)]
+        own = {inner.name for inner in statement.body if isinstance(inner, Let)}
+        updates = [inner for inner in statement.body if isinstance(inner, Update)]
+        reductions = [inner for inner in updates if inner.name not in own]
         reduced = [self.cells[inner.name].dtype for inner in reductions if inner.name in self.cells]
         lanes = lane_count(statement, reduced, self.frame.target)
         length = self.frame.size(statement.var.extent)
@@ -109,13 +111,19 @@ class Vectors(Expressions):
         if statement.kind is Kind.STRINGS:
             low = self._strings(statement, low, high)
         count = b.sub(high, low)
-        times = 1 if not reductions else 4 if operations_of(statement.body) < HEAVY_FOR_UNROLLING else 2
+        unrolled = reductions if self.frame.compact else updates
+        times = 1 if not unrolled else 4 if operations_of(statement.body) < HEAVY_FOR_UNROLLING else 2
         outer = {inner.name: self.cells[inner.name] for inner in reductions if inner.name in self.cells}
         parts = [self._accumulators(outer, reductions, lanes) for _ in range(times)]
         whole = b.add(low, b.mul(b.sdiv(count, I64(lanes)), I64(lanes)))
         if _jams(statement):
             self._preheader = self._open_preheader(statement)
-        if not reductions and self.frame.target.masks and _is_long(statement) and _is_dense(statement):
+        if (
+            not unrolled
+            and self.frame.target.masks
+            and (self.frame.compact or _is_long(statement))
+            and _is_dense(statement)
+        ):
             with self.loop(low, high, lanes) as index:
                 rest = b.sub(high, index)
                 self._body(statement, index, lanes, self.lanes_below(rest, lanes), {}, smaller(b, rest, I64(lanes)))

@@ -154,7 +154,7 @@ class _Emitter:
         weights = b.gep(self.frame.buffers[self.nest.rhs.buffer], [start], source_etype=self.kind)
         column = b.mul(panel, I64(tile.columns))
         done: ir.Value = I64(0)
-        for height in heights(tile):
+        for height in heights(tile, self.frame.compact):
             stop = b.add(done, b.mul(b.sdiv(b.sub(count, done), I64(height)), I64(height)))
             with self.loops.loop(done, stop, height) as first:
                 lines = [b.add(first, I64(line)) for line in range(height)]

@@ -12,7 +12,7 @@ from ingot.codegen.nvptx.attention_rows import emit_finish
 from ingot.codegen.nvptx.gpu import Gpu
 from ingot.codegen.nvptx.grid import WARP
 from ingot.codegen.nvptx.hopper import PROCESSOR
-from ingot.codegen.nvptx.step import Plan, Step, TensorMap
+from ingot.codegen.nvptx.step import MOST_PLACES, Plan, Step, TensorMap
 from ingot.codegen.nvptx.sums import FINISH
 from ingot.codegen.nvptx.variant import Function
 from ingot.dataclass import dataclass
@@ -30,10 +30,14 @@ _HOPPER = {
 }
 _FLOATS = {
     "floats32": FloatsTile(32, 64, 128),
+    "floats32x16": FloatsTile(32, 16, 128),
     "floats128": FloatsTile(128, 64, 256),
 }
 _WIDE = 128
 """The widest heads of which a thread holds two stacks, or eight rows, in registers, and a tile four stages."""
+
+_NARROW_FLOATS, _WIDE_FLOATS = ("floats32", "floats128"), ("floats32", "floats32x16")
+"""The functions of float32 for such heads, and for wider ones, of whose tiles not every GPU has room for 64 keys."""
 
 _NARROW = 64
 """The widest heads for which three warpgroups have registers."""
@@ -43,7 +47,6 @@ _FEW_SCORES = 1 << 12
 
 _FINISH_THREADS = 256
 _MOST_BLOCKS = 64
-_MOST_PLACES = 65_535
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +71,11 @@ _PACES = {
     "hopper128": Pace(4.2e-6, 1.5e-6, 1.5e-6, 1),
     "hopper192": Pace(4.8e-6, 2.0e-6, 2.0e-6, 1),
     "floats32": Pace(4.0e-6, 2.6e-6, 4.8e-6, 2),
+    "floats32x16": Pace(4.0e-6, 1.0e-6, 1.6e-6, 2),
     "floats128": Pace(4.0e-6, 8.4e-6, 8.4e-6, 1),
 }
+"""All measured but that of 16 keys, which is reckoned from the one of 64."""
+
 _CLOCK = 1.98e9
 """Measured beside PyTorch, in graphs, at so many cycles a second."""
 
@@ -89,9 +95,9 @@ _SHORTEST_PART = 4
 def functions(nest: Attention, target: Target) -> dict[str, Function]:
     """The functions of attention, by name, and the one that adds the parts of blocks that divide the keys."""
     own = {FINISH: Function(partial(emit_finish, nest=nest), _FINISH_THREADS, 2, ("splits",))}
-    for name, floats in _FLOATS.items():
-        if floats.own_rows < 8 or _is_narrow(nest):
-            own[name] = Function(partial(emit_floats, nest=nest, tile=floats), floats.threads, 1, ("splits",))
+    for name in _NARROW_FLOATS if _is_narrow(nest) else _WIDE_FLOATS:
+        floats = _FLOATS[name]
+        own[name] = Function(partial(emit_floats, nest=nest, tile=floats), floats.threads, 1, ("splits",))
     if halves_of(nest) is None:
         return own
     for name, halves in _HALVES.items():
@@ -175,7 +181,7 @@ def choices(sized: SizedAttention) -> Iterator[Choice]:
             continue
         maps: tuple[TensorMap, ...] | None = ()
         if isinstance(tile, HopperTile):
-            maps = maps_of(nest, sized, tile) if sized.keys > 0 and sized.batch <= _MOST_PLACES else None
+            maps = maps_of(nest, sized, tile) if sized.keys > 0 and sized.batch <= MOST_PLACES else None
         shared = tile.shared(nest.tile.rows, nest.tile.lanes)
         if maps is None or shared > gpu.shared:
             continue
@@ -206,7 +212,7 @@ def planned(sized: SizedAttention, choice: Choice, splits: int) -> Plan:
     shared = (at_once - 1) / max(1, pace.resident - 1)
     a_tile = (pace.alone + (pace.full - pace.alone) * shared) * (1 + _OF_WIDTH * (width - 1))
     seconds = (pace.fill + waves * (a_tile * -(-key_tiles // splits)) + (waves - 1) * _WAVE) * _CLOCK / gpu.clock
-    grid = row_tiles, min(batch, _MOST_PLACES), splits
+    grid = row_tiles, min(batch, MOST_PLACES), splits
     step = Step(choice.name, grid, (choice.threads, 1), (splits,), choice.maps, choice.shared)
     if splits == 1:
         return Plan(seconds, (step,))

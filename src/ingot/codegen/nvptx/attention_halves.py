@@ -26,7 +26,7 @@ from ingot.codegen.nvptx.warp_tiles import (
 )
 from ingot.dataclass import dataclass
 from ingot.dtypes import DType
-from ingot.loops.ir import Apply, Attention, Load, Scalar
+from ingot.loops.ir import Attention, Load, before_widening
 
 _ROWS, _TERMS, _COLUMNS = 16, 16, 8
 """The rows, the terms and the columns of one multiplication."""
@@ -55,19 +55,12 @@ class HalvesTile:
 
 def halves_of(nest: Attention) -> tuple[Load, Load, Load] | None:
     """What attention reads, where that is loads of one 16-bit type and nothing is rounded otherwise."""
-    keys, values = _before_widening(nest.keys), _before_widening(nest.values)
+    keys, values = before_widening(nest.keys), before_widening(nest.values)
     if keys is None or values is None or nest.dtype is not DType.FLOAT32:
         return None
     if nest.queries.dtype not in (DType.FLOAT16, DType.BFLOAT16):
         return None
     return (nest.queries, keys, values) if keys.dtype is values.dtype is nest.queries.dtype else None
-
-
-def _before_widening(value: Scalar) -> Load | None:
-    match value:
-        case Apply(function="cast", arguments=(Load() as load,)):
-            return load
-    return None
 
 
 def emit_halves(b: Builder, frame: Frame, nest: Attention, tile: HalvesTile) -> None:

@@ -263,7 +263,7 @@ class _Hopper(AttentionRows):
         self.queries.copy(self.first_row)
         commit_copies(b)
         wait_for_copies(b, 0)
-        hopper.writes_are_seen(b)
+        hopper.fence_copies(b)
         hopper.meet(b, WARPGROUP * self.tile.warpgroups)
         with b.if_then(b.icmp_signed("<", begin, end)):
             self._walk(begin, end, placed, read, greatest, total)

@@ -22,6 +22,7 @@ from ingot.codegen.nvptx.few_rows import LATENCY, START, Busy, Streamed, is_alig
 from ingot.codegen.nvptx.grid import WARP, SharedArray, barrier, register
 from ingot.codegen.nvptx.sums import SPLITS, finish_steps, most_splits
 from ingot.codegen.nvptx.variant import Function, Plan, Sized, Step, Variant
+from ingot.codegen.nvptx.warp_tiles import multiplied
 from ingot.dataclass import dataclass
 from ingot.dtypes import DType
 from ingot.loops.ir import Contraction, extent
@@ -37,8 +38,6 @@ _STEP_BYTES = 512
 
 _SPEED = 0.75
 """Of the memory's bandwidth, what is reached."""
-
-_FOUR_SUMS = ir.Type("{float, float, float, float}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,25 +267,10 @@ class _FewCodes(Streamed):
             for cells, line in zip(totals, rows, strict=True):
                 sums: list[ir.Value] = [F32(0.0)] * 4
                 for number, four in enumerate(operands):
-                    sums = self._multiplied(sums, four, line[segment * each + number])
+                    words_of_four = [b.bitcast(pair, I32) for pair in four]
+                    sums = multiplied(b, self.dtype, words_of_four, line[segment * each + number], sums)
                 for number, (cell, total) in enumerate(zip(cells, sums, strict=True)):
                     b.store(scalars.multiply_add(b, total, factors[number // 2], b.load(cell, F32)), cell)
-
-    def _multiplied(
-        self, sums: Sequence[ir.Value], left: Sequence[ir.Value], right: Sequence[ir.Value]
-    ) -> list[ir.Value]:
-        """Sums of 16 columns and 8 lines, with the products of 16 terms added."""
-        b = self.b
-        if self.dtype is DType.FLOAT16:
-            name = "llvm.nvvm.mma.m16n8k16.row.col.f32.f32"
-            words = [*left, *(b.bitcast(word, vector(F16, 2)) for word in right)]
-        else:
-            name = "llvm.nvvm.mma.m16n8k16.row.col.bf16"
-            words = [*(b.bitcast(word, I32) for word in left), *right]
-        arguments = [*words, *sums]
-        kind = ir.FunctionType(_FOUR_SUMS, [argument.type for argument in arguments])
-        four = b.call(b.module.declared(name, kind), arguments)
-        return [b.extract_value(four, number, F32) for number in range(4)]
 
     # --- sums
 

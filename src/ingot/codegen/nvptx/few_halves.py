@@ -20,9 +20,10 @@ from ingot.codegen.nvptx.few_rows import FROM_CACHE, LATENCY, START, Busy, Strea
 from ingot.codegen.nvptx.few_rows import refuses as refuses_few_rows
 from ingot.codegen.nvptx.grid import WARP, SharedArray, barrier, register
 from ingot.codegen.nvptx.half_product import is_of_halves
+from ingot.codegen.nvptx.step import MOST_PLACES, Plan, Step
 from ingot.codegen.nvptx.sums import SPLITS, finish_steps, most_splits
-from ingot.codegen.nvptx.variant import Function, Plan, Sized, Step, Variant
-from ingot.dtypes import DType
+from ingot.codegen.nvptx.variant import Function, Sized, Variant
+from ingot.codegen.nvptx.warp_tiles import add_products
 from ingot.loops.ir import Contraction
 from ingot.schedule.target import Target
 
@@ -42,15 +43,12 @@ _THREADS = {8: (256, 512), 16: (256,)}
 """Threads of a block, by the rows of a function."""
 
 _EIGHT, _FOUR = 8, 4
-_MOST_PLACES = 65_535
 
 _MOST_THREADS = 512
 """Threads of a multiprocessor at once: so many registers does each have."""
 
 _SPEED = 0.85
 """Of the memory's bandwidth, what is reached."""
-
-_FOUR_SUMS = ir.Type("{float, float, float, float}")
 
 
 def refuses(product: Contraction, target: Target) -> str | None:
@@ -67,7 +65,7 @@ def functions(product: Contraction, _: Target) -> dict[str, Function]:
 
 
 def plans(sized: Sized) -> Iterator[Plan]:
-    product, gpu, places = sized.product, sized.gpu, min(sized.batch, _MOST_PLACES)
+    product, gpu, places = sized.product, sized.gpu, min(sized.batch, MOST_PLACES)
     if sized.rows > max(_THREADS) or sized.depth % STEP or not has_whole_columns(sized, _EIGHT):
         return
     if not is_aligned(sized, product.lhs.index, product.k[0], _FOUR):
@@ -128,23 +126,25 @@ class _FewHalves(Streamed):
 
     def _multiply(self, at: ir.Value, column: ir.Value, sums: Sequence[Sequence[Sequence[ir.Value]]]) -> None:
         """The products of terms that begin at `at`, four for each instruction, added to the sums."""
-        b = self.b
-        (k,) = self.product.k
+        b, product = self.b, self.product
+        (k,) = product.k
         self.variables[self.n] = column
         starts = [b.add(at, I64(number * TERMS)) for number in range(AT_ONCE)]
         lines = [[self._line(b.add(start, I64(number))) for number in range(_FOUR)] for start in starts]
         factors: list[list[ir.Value]] = [[] for _ in starts]
         for rows in range(len(sums)):
             row = smaller(b, b.add(self.group, I64(_EIGHT * rows)), b.sub(self.rows, I64(1)))
-            self.unflatten(self.product.m, row)
+            self.unflatten(product.m, row)
             for start, own in zip(starts, factors, strict=True):
                 self.variables[k] = start
-                own.append(self.loaded(self.product.lhs, Lane(k, _FOUR, None)))
+                own.append(self.loaded(product.lhs, Lane(k, _FOUR, None)))
         for four, rows_of in zip(lines, factors, strict=True):
             for pair in range(4):
                 words = [self._paired(four[at], four[at + 1], 2 * pair + half) for at in (0, 2) for half in range(2)]
                 for own_row, tiles in zip(rows_of, sums, strict=True):
-                    self._multiplied(tiles[pair], words, [self._neighbours(own_row, at) for at in (0, 2)])
+                    add_products(
+                        b, product.lhs.dtype, tiles[pair], words, [self._neighbours(own_row, at) for at in (0, 2)]
+                    )
 
     def _line(self, at: ir.Value) -> ir.Value:
         """Eight columns of a term."""
@@ -157,25 +157,11 @@ class _FewHalves(Streamed):
         both: ir.Value = ir.Constant(vector(kind, 2), ir.Undefined)
         for place, values in enumerate((one, other)):
             both = b.insert_element(both, b.extract_element(values, I32(lane)), I32(place))
-        return self._word(both)
+        return b.bitcast(both, I32)
 
     def _neighbours(self, values: ir.Value, first: int) -> ir.Value:
-        return self._word(self.b.shuffle_vector(values, values, ir.Constant(vector(I32, 2), [first, first + 1])))
-
-    def _word(self, pair: ir.Value) -> ir.Value:
-        """A pair as the instruction takes it."""
-        return pair if self.product.lhs.dtype is DType.FLOAT16 else self.b.bitcast(pair, I32)
-
-    def _multiplied(self, cells: Sequence[ir.Value], left: Sequence[ir.Value], right: Sequence[ir.Value]) -> None:
-        """Add the products of 16 columns and 8 rows to the sums of a thread."""
-        b = self.b
-        is_half = self.product.lhs.dtype is DType.FLOAT16
-        name = "llvm.nvvm.mma.m16n8k16.row.col." + ("f32.f32" if is_half else "bf16")
-        arguments = [*left, *right, *(b.load(cell, F32) for cell in cells)]
-        kind = ir.FunctionType(_FOUR_SUMS, [argument.type for argument in arguments])
-        four = b.call(b.module.declared(name, kind), arguments)
-        for number, cell in enumerate(cells):
-            b.store(b.extract_value(four, number, F32), cell)
+        pair = self.b.shuffle_vector(values, values, ir.Constant(vector(I32, 2), [first, first + 1]))
+        return self.b.bitcast(pair, I32)
 
     def _add_warps(
         self, sums: Sequence[Sequence[Sequence[ir.Value]]], place: ir.Value, split: ir.Value, left: ir.Value

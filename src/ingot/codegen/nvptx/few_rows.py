@@ -17,8 +17,9 @@ from ingot.codegen.llvm.lanes import Lane
 from ingot.codegen.llvm.share import smaller, up
 from ingot.codegen.llvm.types import F32, I32, I64, is_float, stack_slot, vector, width
 from ingot.codegen.nvptx.grid import WARP, SharedArray, barrier, exchanged, register
+from ingot.codegen.nvptx.step import MOST_PLACES, Plan, Step
 from ingot.codegen.nvptx.sums import SPLITS, Sums, finish_steps, most_splits, packed_load, sum_type
-from ingot.codegen.nvptx.variant import Function, Plan, Sized, Step, Variant
+from ingot.codegen.nvptx.variant import Function, Sized, Variant
 from ingot.dataclass import dataclass
 from ingot.dtypes import DType
 from ingot.loops.ir import Contraction, Index, Load, Var
@@ -40,9 +41,6 @@ _MOST_SUMS = 32
 
 _SHARED = 8192
 """Sums in shared memory at once, at most."""
-
-_MOST_PLACES = 65_535
-"""The most blocks along the second and third axis of a grid."""
 
 _BESIDE = (2, 4, 8, 16, 32)
 """Threads along columns."""
@@ -94,13 +92,13 @@ FUNCTIONS = [FewRows(rows, is_wide) for rows in _ROWS for is_wide in (True, Fals
 
 
 def refuses(product: Contraction, _: Target) -> str | None:
-    if sum_type(product.dtype) is not DType.FLOAT32 or product.codes is not None:
+    if sum_type(product.dtype) is not DType.FLOAT32:
         return "sums are no float32"
     if not all(is_float(load.dtype) or load.dtype is DType.BFLOAT16 for load in (product.lhs, product.rhs)):
         return "operands are no floats"
     if len(product.k) != 1 or len(product.n) != 1:
-        return "several axes are summed"
-    if product.lhs.where or (right_of(product).where):
+        return "several axes are summed, or have columns"
+    if product.lhs.where or right_of(product).where:
         return "an operand is padded"
     if right_of(product).index.factor(product.n[0]) != 1:
         return "columns are not contiguous"
@@ -124,7 +122,7 @@ def plans(sized: Sized) -> Iterator[Plan]:
     """A plan for each number of threads along columns, with one block or several along the summed axis."""
     if sized.rows > _ROWS[-1]:
         return
-    rows, gpu, places = next(rows for rows in _ROWS if rows >= sized.rows), sized.gpu, min(sized.batch, _MOST_PLACES)
+    rows, gpu, places = next(rows for rows in _ROWS if rows >= sized.rows), sized.gpu, min(sized.batch, MOST_PLACES)
     few, right = FewRows(rows, _is_wide(sized)), right_of(sized.product).dtype
     lanes = few.lanes(right)
     if lanes * rows > _MOST_SUMS:

@@ -20,7 +20,7 @@ from ingot.codegen.nvptx.half_product import is_of_halves
 from ingot.codegen.nvptx.hopper import LINE, WARPGROUP
 from ingot.codegen.nvptx.pieces import Tiles, fits, left_of, refuses_operand, right_of
 from ingot.codegen.nvptx.tma_operand import LINE_ELEMENTS, Walk, map_of, walk_of, walks_of
-from ingot.codegen.nvptx.variant import Function, Plan, Sized, Step, Variant
+from ingot.codegen.nvptx.variant import Function, Plan, Sized, Variant
 from ingot.codegen.nvptx.wgmma_product import WgmmaProduct
 from ingot.codegen.nvptx.wgmma_tiles import PARAMETERS, RIGHT, TILES, WgmmaTile
 from ingot.loops.ir import Contraction, Var
@@ -39,8 +39,6 @@ _ALL_REGISTERS = 1 << 16
 
 _SLOWER = 1.05
 """The time of a tile that threads gather, in that of one which the copy engine brings."""
-
-_MOST_TILES = 1 << 30
 
 
 def refuses(product: Contraction, target: Target) -> str | None:
@@ -86,14 +84,9 @@ def plans(sized: Sized) -> Iterator[Plan]:
         tensor_map = map_of(right, sized, tile.columns)
         if tensor_map is None:
             return
-        row_tiles, column_tiles = -(-sized.rows // tile.rows), -(-sized.columns // tile.columns)
-        tiles = row_tiles * column_tiles * sized.batch
-        if tiles > _MOST_TILES or tile.shared_bytes > sized.gpu.shared:
-            continue
-        blocks = tiles * tile.split if tile.split > 1 else min(tiles, sized.gpu.multiprocessors * tile.resident)
-        scalars = row_tiles, column_tiles, tiles, -(-sized.depth // LINE_ELEMENTS)
-        step = Step(_name(tile, lanes), (blocks, 1, 1), (_threads(tile), 1), scalars, (tensor_map,), tile.shared_bytes)
-        yield Plan(tile.seconds(sized, tiles) * _SLOWER, (step,))
+        plan = tile.plan(sized, _name(tile, lanes), _threads(tile), (tensor_map,))
+        if plan is not None:
+            yield Plan(plan.seconds * _SLOWER, plan.steps)
 
 
 VARIANT = Variant("gathered", refuses, functions, plans)

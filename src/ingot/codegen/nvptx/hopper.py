@@ -195,11 +195,6 @@ def stay_before(b: Builder, total: ir.Value) -> None:
     ptx(b, "{ .reg .pred never; setp.lt.f32 never, $0, 0f00000000; @never exit; }", [total])
 
 
-def writes_are_seen(b: Builder) -> None:
-    """Let products read what this thread wrote to shared memory."""
-    ptx(b, "fence.proxy.async.shared::cta;")
-
-
 def meet(b: Builder, threads: int) -> None:
     """Wait for so many threads of the block, whole warps: all that call this."""
     ptx(b, f"barrier.sync 1, {threads};")

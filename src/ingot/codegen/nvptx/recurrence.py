@@ -2,7 +2,8 @@
 
 A *gang* of blocks has some rows of a cycle, and each of its blocks some columns, whose weights it holds in shared
 memory as long as the kernel runs. In every iteration a block reads the rows, multiplies, and stores what its columns
-have; then the gang meets. Rows do not depend on each other, and nor do cycles: gangs never meet.
+have; then the gang meets. Rows do not depend on each other, and nor do cycles: gangs never meet. Rows that shared
+memory has no room for go through the loop after those before them.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from ingot.loops.rewrite import parts, stores, values
 from ingot.schedule.gpu import line_of
 from ingot.schedule.gpu_recurrence import ARRIVALS
 
-BLOCKS, GROUPS = "blocks", "row_groups"
-"""The parameters: the blocks of a gang, and the gangs that share the rows of a cycle."""
+PARAMETERS = ("blocks", "row_groups", "rows_at_once")
+"""The blocks of a gang, the gangs that share the rows of a cycle, and the rows that a gang has at once."""
 
 BEGIN = "begin"
 """The function that sets counts of arrivals to zero."""
@@ -61,13 +62,17 @@ def emit_begin(b: Builder, frame: Frame, nest: Recurrence) -> None:
 
 def emit_recurrence(b: Builder, frame: Frame, nest: Recurrence, tile: RecurrentTile) -> None:
     """All iterations of the cycle of this block's gang, for its rows."""
-    blocks, groups = (ir.Value(I64, f"%{name}") for name in (BLOCKS, GROUPS))
+    blocks, groups, _ = _parameters()
     block = register(b, "ctaid.x")
     gang = b.sdiv(block, blocks)
     cycle_of_gang = b.sdiv(gang, groups)
     for number, cycle in enumerate(nest.cycles):
         with b.if_then(b.icmp_signed("==", cycle_of_gang, I64(number))):
-            _GangBlock(b, frame, nest, cycle, tile, gang, b.srem(block, blocks), blocks, groups).emit()
+            _GangBlock(b, frame, nest, cycle, tile, gang, b.srem(block, blocks)).emit()
+
+
+def _parameters() -> list[ir.Value]:
+    return [ir.Value(I64, f"%{name}") for name in PARAMETERS]
 
 
 class _GangBlock(ThreadLoops):
@@ -82,16 +87,15 @@ class _GangBlock(ThreadLoops):
         tile: RecurrentTile,
         gang: ir.Value,
         block: ir.Value,
-        blocks: ir.Value,
-        groups: ir.Value,
     ) -> None:
         super().__init__(b, frame)
-        self.cycle, self.tile, self.block, self.blocks = cycle, tile, block, blocks
+        self.blocks, self.groups, self.at_once = _parameters()
+        self.cycle, self.tile, self.block = cycle, tile, block
         self.thread = self.thread_of_block()
-        rows = frame.size(nest.rows)
-        share = up(b, rows, groups)
-        self.first_row = b.mul(b.srem(gang, groups), share)
-        self.rows = larger(b, smaller(b, b.sub(rows, self.first_row), share), I64(0))
+        self.all_rows = frame.size(nest.rows)
+        self.first_row: ir.Value = b.mul(b.srem(gang, self.groups), self.at_once)
+        """The first of the rows that the gang has now, and how many these are."""
+        self.rows: ir.Value = self.at_once
         self.products = [inner for inner in cycle.nests if isinstance(inner, Contraction)]
         assert len(self.products) == len(cycle.nests)
         self.written = {buffer for pair in cycle.swapped for buffer in pair}
@@ -122,11 +126,18 @@ class _GangBlock(ThreadLoops):
         return first, larger(b, smaller(b, b.sub(self.frame.size(extent(product.n)), first), share), I64(0))
 
     def emit(self) -> None:
-        b, frame = self.b, self.frame
+        b = self.b
         b.store(I32(0), self.arrived)
         if self.tile.held:
             for product, memory in zip(self.products, self.weights, strict=True):
                 self._hold(product, memory)
+        with self.loop(self.first_row, self.all_rows, b.mul(self.groups, self.at_once)) as first:
+            self.first_row, self.rows = first, smaller(b, b.sub(self.all_rows, first), self.at_once)
+            self._iterate()
+
+    def _iterate(self) -> None:
+        """All iterations for the rows that the gang has now."""
+        b, frame = self.b, self.frame
         cells: dict[Buffer, ir.Value] = {}
         for pair in self.cycle.swapped:
             for buffer in pair:

@@ -8,9 +8,8 @@ from functools import partial
 from ingot.codegen.nvptx.gpu import Gpu
 from ingot.codegen.nvptx.recurrence import (
     BEGIN,
-    BLOCKS,
     FOUR,
-    GROUPS,
+    PARAMETERS,
     THREADS,
     RecurrentTile,
     emit_begin,
@@ -42,7 +41,7 @@ def functions(nest: Recurrence) -> dict[str, Function]:
     return {
         BEGIN: Function(partial(emit_begin, nest=nest), _BEGIN_THREADS),
         **{
-            name: Function(partial(emit_recurrence, nest=nest, tile=tile), THREADS, 1, (BLOCKS, GROUPS))
+            name: Function(partial(emit_recurrence, nest=nest, tile=tile), THREADS, 1, PARAMETERS)
             for name, tile in _TILES.items()
         },
     }
@@ -61,14 +60,17 @@ def _plans(nest: Recurrence, size: Callable[[Dim], int], gpu: Gpu) -> Iterator[P
         for groups in _powers(min(rows, gpu.multiprocessors // cycles, ARRIVALS // cycles)):
             for blocks in _powers(gpu.multiprocessors // (cycles * groups)):
                 own = -(-rows // groups)
-                shared = max(_shared(cycle, size, tile, blocks, own) for cycle in nest.cycles)
-                if shared > gpu.shared:
+                most = min(own, *(_rows_held(cycle, size, tile, blocks, gpu.shared) for cycle in nest.cycles))
+                if most < 1:
                     continue
-                seconds = max(_seconds(cycle, size, gpu, tile, blocks, own) for cycle in nest.cycles)
+                times = -(-own // most)
+                at_once = -(-own // times)
+                shared = max(_shared(cycle, size, tile, blocks, at_once) for cycle in nest.cycles)
+                seconds = max(_seconds(cycle, size, gpu, tile, blocks, at_once) for cycle in nest.cycles)
                 begin = Step(BEGIN, (-(-ARRIVALS // _BEGIN_THREADS), 1, 1), (_BEGIN_THREADS, 1))
                 grid = (blocks * groups * cycles, 1, 1)
-                step = Step(name, grid, (THREADS, 1), (blocks, groups), (), shared, together=True)
-                yield Plan(2 * gpu.step + seconds, (begin, step))
+                step = Step(name, grid, (THREADS, 1), (blocks, groups, at_once), (), shared, together=True)
+                yield Plan(2 * gpu.step + times * seconds, (begin, step))
 
 
 def _powers(most: int) -> Iterator[int]:
@@ -88,12 +90,19 @@ def _line(product: Contraction, size: Callable[[Dim], int]) -> int:
 
 def _shared(cycle: Cycle, size: Callable[[Dim], int], tile: RecurrentTile, blocks: int, rows: int) -> int:
     """The bytes of weights, and of rows."""
-    weights, lines = 0, 0
-    for product in _products(cycle):
-        line = _line(product, size)
-        lines = max(lines, line)
-        weights += -(-size(extent(product.n)) // blocks) * product.groups * line
-    return 4 * (weights * tile.held + rows * lines)
+    weights = 0
+    for product in _products(cycle) if tile.held else ():
+        weights += -(-size(extent(product.n)) // blocks) * product.groups * _line(product, size)
+    return 4 * (weights + rows * _longest(cycle, size))
+
+
+def _rows_held(cycle: Cycle, size: Callable[[Dim], int], tile: RecurrentTile, blocks: int, shared: int) -> int:
+    """The rows that so many bytes have room for beside the weights; less than one if there is none."""
+    return (shared - _shared(cycle, size, tile, blocks, 0)) // (4 * max(1, _longest(cycle, size)))
+
+
+def _longest(cycle: Cycle, size: Callable[[Dim], int]) -> int:
+    return max(_line(product, size) for product in _products(cycle))
 
 
 def _seconds(cycle: Cycle, size: Callable[[Dim], int], gpu: Gpu, tile: RecurrentTile, blocks: int, rows: int) -> float:

@@ -21,8 +21,9 @@ from ingot.codegen.nvptx.counter import Counter
 from ingot.codegen.nvptx.grid import WARP, SharedArray, barrier, exchanged, register
 from ingot.codegen.nvptx.memory import contiguous_indices
 from ingot.codegen.nvptx.pieces import Tiles, fits, left_of, refuses_operand, right_of
+from ingot.codegen.nvptx.step import MOST_PLACES, Plan, Step
 from ingot.codegen.nvptx.sums import SPLITS, Block, finish_steps, most_splits
-from ingot.codegen.nvptx.variant import Function, Plan, Sized, Step, Variant
+from ingot.codegen.nvptx.variant import Function, Sized, Variant
 from ingot.dataclass import dataclass
 from ingot.dtypes import DType
 from ingot.loops.ir import Contraction, Var
@@ -95,8 +96,6 @@ _ALONE = 0.7
 _SINGLY = 0.8
 """The same of tiles that are copied element by element."""
 
-_MOST_PLACES = 65_535
-
 
 def refuses(product: Contraction, _: Target) -> str | None:
     left, right = left_of(product), right_of(product)
@@ -119,7 +118,7 @@ def functions(product: Contraction, _: Target) -> dict[str, Function]:
 
 def plans(sized: Sized) -> Iterator[Plan]:
     """A plan for each tile, and for each number of blocks that divide the summed axis."""
-    if not fits(sized):
+    if sized.depth == 0 or not fits(sized):
         return
     left = _FOUR if left_of(sized.product).is_whole(sized, _FOUR) else 1
     right = _FOUR if right_of(sized.product).is_whole(sized, _FOUR) and _stores_whole(sized) else 1
@@ -129,13 +128,13 @@ def plans(sized: Sized) -> Iterator[Plan]:
 
 
 def _plans(sized: Sized, tile: SingleTile, lanes: tuple[int, int]) -> Iterator[Plan]:
-    gpu, places = sized.gpu, min(sized.batch, _MOST_PLACES)
+    gpu, places = sized.gpu, min(sized.batch, MOST_PLACES)
     tiles = -(-sized.rows // tile.rows) * -(-sized.columns // tile.columns)
     steps = -(-sized.depth // _DEPTH)
-    most = min(steps // _SHORTEST_SPLIT, most_splits(sized), _MOST_PLACES)
+    most = min(steps // _SHORTEST_SPLIT, most_splits(sized), MOST_PLACES)
     wanted = (gpu.multiprocessors * waves // (tiles * places) for waves in range(1, tile.resident + 1))
     speed = tile.speed * (1 if lanes == (_FOUR, _FOUR) else _SINGLY)
-    for splits in sorted({1, *(min(count, most) for count in wanted)} - {0, -1}):
+    for splits in sorted({1, *(min(count, most) for count in wanted)} - {0}):
         blocks = tiles * sized.batch * splits
         at_once = min(_resident(tile, lanes), -(-blocks // gpu.multiprocessors))
         rate = gpu.singles * speed / at_once * (_ALONE if at_once == 1 else 1)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from ingot.dataclass import dataclass
 from ingot.dtypes import DType
 
+MOST_PLACES = 65_535
+"""The most blocks along the second and third axis of a grid."""
+
 
 @dataclass(frozen=True, slots=True)
 class TensorMap:

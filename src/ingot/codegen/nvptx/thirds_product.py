@@ -26,7 +26,7 @@ from ingot.codegen.nvptx.grid import WARP, exchanged
 from ingot.codegen.nvptx.hopper import LINE, WARPGROUP
 from ingot.codegen.nvptx.pieces import fits, left_of, refuses_operand, right_of
 from ingot.codegen.nvptx.tma_operand import Walk
-from ingot.codegen.nvptx.variant import Function, Plan, Sized, Step, Variant
+from ingot.codegen.nvptx.variant import Function, Plan, Sized, Variant
 from ingot.codegen.nvptx.wgmma_tiles import PANEL, PARAMETERS, PART, WgmmaTile
 from ingot.dataclass import dataclass
 from ingot.dtypes import DType
@@ -82,6 +82,10 @@ class ThirdsTile(WgmmaTile):
     @property
     def threads(self) -> int:
         return WARPGROUP * (self.warpgroups + 2)
+
+    @property
+    def terms(self) -> int:
+        return _TERMS
 
     @property
     def stage_bytes(self) -> int:
@@ -146,14 +150,9 @@ def plans(sized: Sized) -> Iterator[Plan]:
     if not left_of(sized.product).is_whole(sized, _FOUR):
         return
     for name, tile in TILES.items():
-        row_tiles, column_tiles = -(-sized.rows // tile.rows), -(-sized.columns // tile.columns)
-        tiles = row_tiles * column_tiles * sized.batch
-        if tiles > 1 << 30 or tile.shared_bytes > sized.gpu.shared:
-            continue
-        blocks = tiles * tile.split if tile.split > 1 else min(tiles, sized.gpu.multiprocessors * tile.resident)
-        scalars_ = row_tiles, column_tiles, tiles, -(-sized.depth // _TERMS)
-        step = Step(name, (blocks, 1, 1), (tile.threads, 1), scalars_, (), tile.shared_bytes)
-        yield Plan(tile.seconds(sized, tiles), (step,))
+        plan = tile.plan(sized, name, tile.threads)
+        if plan is not None:
+            yield plan
 
 
 VARIANT = Variant("thirds", refuses, functions, plans)

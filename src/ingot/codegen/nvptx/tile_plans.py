@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ingot.codegen.nvptx.step import MOST_PLACES, Plan, Step
 from ingot.codegen.nvptx.sums import finish_steps, most_splits
-from ingot.codegen.nvptx.variant import Plan, Sized, Step
+from ingot.codegen.nvptx.variant import Sized
 from ingot.dataclass import dataclass
-
-_MOST_PLACES = 65_535
-"""The most blocks along the second and third axis of a grid."""
 
 _SHORTEST_SPLIT = 8
 """Tiles of the summed axis that are worth a block."""
@@ -41,13 +39,13 @@ class BlockTile:
 
 def tiled_plans(sized: Sized, name: str, tile: BlockTile) -> Iterator[Plan]:
     """A plan for each number of blocks that divide the summed axis: one, and as many as fill the multiprocessors."""
-    gpu, places = sized.gpu, min(sized.batch, _MOST_PLACES)
+    gpu, places = sized.gpu, min(sized.batch, MOST_PLACES)
     tiles = -(-sized.rows // tile.rows) * -(-sized.columns // tile.columns)
     steps = -(-sized.depth // tile.depth)
     filling = (gpu.multiprocessors * waves // (tiles * places) for waves in range(1, tile.resident + 1))
-    most = min(steps // _SHORTEST_SPLIT, most_splits(sized), _MOST_PLACES)
+    most = min(steps // _SHORTEST_SPLIT, most_splits(sized), MOST_PLACES)
     memory = sized.bytes / (_MEMORY * gpu.bandwidth)
-    for splits in sorted({1, *(min(count, most) for count in filling)} - {0, -1}):
+    for splits in sorted({1, *(min(count, most) for count in filling)} - {0}):
         blocks = tiles * sized.batch * splits
         at_once = min(tile.resident, -(-blocks // gpu.multiprocessors))
         rate = tile.rate / at_once * (_ALONE if at_once == 1 else 1)

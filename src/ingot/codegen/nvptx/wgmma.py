@@ -9,13 +9,11 @@ from ingot.codegen.nvptx import hopper
 from ingot.codegen.nvptx.eights import stores_eights
 from ingot.codegen.nvptx.half_product import is_of_halves
 from ingot.codegen.nvptx.tma_operand import map_of, walks_of
-from ingot.codegen.nvptx.variant import Function, Plan, Sized, Step, Variant
+from ingot.codegen.nvptx.variant import Function, Plan, Sized, Variant
 from ingot.codegen.nvptx.wgmma_product import emit_product
 from ingot.codegen.nvptx.wgmma_tiles import LEFT, PARAMETERS, RIGHT, TILES
 from ingot.loops.ir import Contraction
 from ingot.schedule.target import Target
-
-_MOST_TILES = 1 << 30
 
 
 def refuses(product: Contraction, target: Target) -> str | None:
@@ -53,14 +51,9 @@ def plans(sized: Sized) -> Iterator[Plan]:
         maps = map_of(left, sized, tile.rows), map_of(right, sized, tile.columns)
         if maps[0] is None or maps[1] is None:
             return
-        row_tiles, column_tiles = -(-sized.rows // tile.rows), -(-sized.columns // tile.columns)
-        tiles = row_tiles * column_tiles * sized.batch
-        if tiles > _MOST_TILES or tile.shared_bytes > sized.gpu.shared:
-            continue
-        blocks = tiles * tile.split if tile.split > 1 else min(tiles, sized.gpu.multiprocessors * tile.resident)
-        scalars = row_tiles, column_tiles, tiles, -(-sized.depth // 64)
-        step = Step(name, (blocks, 1, 1), (tile.threads, 1), scalars, (maps[0], maps[1]), tile.shared_bytes)
-        yield Plan(tile.seconds(sized, tiles), (step,))
+        plan = tile.plan(sized, name, tile.threads, (maps[0], maps[1]))
+        if plan is not None:
+            yield plan
 
 
 VARIANT = Variant("wgmma", refuses, functions, plans)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ingot.codegen.nvptx.hopper import LINE, WARPGROUP
+from ingot.codegen.nvptx.step import Plan, Step, TensorMap
 from ingot.codegen.nvptx.tma_operand import LINE_ELEMENTS
 from ingot.codegen.nvptx.variant import Sized
 from ingot.dataclass import dataclass
@@ -22,6 +23,7 @@ PARAMETERS = ("row_tiles", "column_tiles", "tiles", "steps")
 LEFT, RIGHT = "left", "right"
 """The tensor maps of the operands."""
 
+_MOST_TILES = 1 << 30
 _WARP = 32
 _BARRIERS = 16
 """Bytes of the barriers of a stage, and of those by which warpgroups take turns."""
@@ -99,6 +101,11 @@ class WgmmaTile:
         return WARPGROUP * self.warpgroups + (WARPGROUP if self.moves_registers else _WARP)
 
     @property
+    def terms(self) -> int:
+        """The terms of a stage."""
+        return LINE_ELEMENTS
+
+    @property
     def stage_bytes(self) -> int:
         return (self.rows + self.columns) * LINE
 
@@ -111,12 +118,23 @@ class WgmmaTile:
     def shared_bytes(self) -> int:
         return self.stages * self.stage_bytes + self.staging_bytes + _BARRIERS * (self.stages + 1)
 
+    def plan(self, sized: Sized, name: str, threads: int, maps: tuple[TensorMap, ...] = ()) -> Plan | None:
+        """The launch of a function that has such tiles; None where they are too many, or stages have no room."""
+        row_tiles, column_tiles = -(-sized.rows // self.rows), -(-sized.columns // self.columns)
+        tiles = row_tiles * column_tiles * sized.batch
+        if tiles > _MOST_TILES or self.shared_bytes > sized.gpu.shared:
+            return None
+        blocks = tiles * self.split if self.split > 1 else min(tiles, sized.gpu.multiprocessors * self.resident)
+        scalars = row_tiles, column_tiles, tiles, -(-sized.depth // self.terms)
+        step = Step(name, (blocks, 1, 1), (threads, 1), scalars, maps, self.shared_bytes)
+        return Plan(self.seconds(sized, tiles), (step,))
+
     def seconds(self, sized: Sized, tiles: int) -> float:
         """How long so many tiles take, about."""
         gpu, blocks = sized.gpu, tiles * self.split
         waves = -(-blocks // (gpu.multiprocessors * self.resident))
         stage = self.alone if blocks <= gpu.multiprocessors or self.resident == 1 else self.beside
-        stages = -(-sized.depth // (LINE_ELEMENTS * self.split))
+        stages = -(-sized.depth // (self.terms * self.split))
         busy = waves * (stages * stage + self.end) * 1e-6 * _MEASURED_CLOCK / gpu.clock
         memory = sized.bytes / (_MEMORY * gpu.bandwidth)
         begin = _FILL + _SECOND if self.alternates else _FILL

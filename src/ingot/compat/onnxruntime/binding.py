@@ -70,11 +70,8 @@ class IOBinding:
     ) -> None:
         """Ask for `name`: in new memory, or in the memory at an address, whose type and shape must be given then."""
         memory = memory_of(OrtDevice.make(device_type, device_id))
-        self._on_gpu.discard(name)
-        if memory is not None:
-            self._on_gpu.add(name)
         if buffer_ptr is None:
-            self._outputs[name] = None
+            self._bind_output(name, None, memory is not None)
         elif element_type is None or shape is None:
             raise ValueError("`element_type` and `shape` are needed to write into memory at an address")
         else:
@@ -82,9 +79,7 @@ class IOBinding:
 
     def bind_ortvalue_output(self, name: str, ortvalue: OrtValue) -> None:
         """Write `name` into a tensor."""
-        self._outputs[name] = ortvalue
-        if ortvalue.device_name() == "cuda":
-            self._on_gpu.add(name)
+        self._bind_output(name, ortvalue, ortvalue.device_name() == "cuda")
 
     def synchronize_inputs(self) -> None:
         """Nothing: what is bound is in memory at once."""
@@ -117,6 +112,11 @@ class IOBinding:
     @property
     def _iobinding(self) -> NativeBinding:
         return NativeBinding(self)
+
+    def _bind_output(self, name: str, target: OrtValue | None, is_on_gpu: bool) -> None:
+        """Ask for `name`, in the place of what it was bound to before."""
+        self._outputs[name] = target
+        (self._on_gpu.add if is_on_gpu else self._on_gpu.discard)(name)
 
     def _write(self, results: Sequence[Any]) -> None:
         """Put the results of a run where they are bound; RuntimeError if one does not fit."""

@@ -14,6 +14,7 @@ from ingot.loops.ir import (
     Recurrence,
     RoundedRows,
     Sort,
+    Staged,
     Suppress,
     Winograd,
 )
@@ -25,6 +26,7 @@ from ingot.loops.kinds import (
     recurrence,
     rounded_rows,
     sort,
+    staged,
     statements,
     suppress,
     winograd,
@@ -36,6 +38,7 @@ KINDS: Mapping[type, NestKind[Any]] = {
     tuple: statements.KIND,
     Contraction: contraction.KIND,
     RoundedRows: rounded_rows.KIND,
+    Staged: staged.KIND,
     Winograd: winograd.KIND,
     Attention: attention.KIND,
     Descent: descent.KIND,

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from operator import attrgetter
 
+from ingot.dtypes import DType
 from ingot.loops.expressions import ExpressionText
-from ingot.loops.ir import Attention, extent
+from ingot.loops.ir import Attention, Scalar, before_widening, extent
 from ingot.loops.kinds import statements
 from ingot.loops.kinds.kind import NestKind
 from ingot.loops.kinds.text import definitions, indented, roles, tile, variables
@@ -26,9 +27,10 @@ def _show(nest: Attention, text: ExpressionText) -> Iterator[str]:
         keys, values, scores = nest.lines
         yield f"  {nest.block} of {variables((nest.t,))} at a time, in lines of {keys}, {values} and {scores}"
     lines, (query, key, score, value) = text.of(nest.queries, nest.keys, nest.score, nest.values, factors=True)
-    yield f"  sum = over {variables((nest.k,))}: {query} * {key}"
+    of_scores, of_means = ("" if dot is None else " in pairs" for dot in nest.dots)
+    yield f"  sum = over {variables((nest.k,))}{of_scores}: {query} * {key}"
     yield f"  total = over {variables((nest.t,))}: weight of {score}"
-    yield f"  read = over {variables((nest.t,))}: weight * {value}"
+    yield f"  read = over {variables((nest.t,))}{of_means}: weight * {value}"
     yield from definitions(lines)
     yield from indented(statements.show(nest.body, text))
 
@@ -73,8 +75,19 @@ def _verify(nest: Attention, scope: Scope) -> None:
     for operand in (nest.queries, nest.keys, nest.values, nest.score):
         if operand.dtype is not nest.dtype and (operand is not nest.queries or operand.dtype not in NARROW_FLOATS):
             scope.refuse(f"attention of {operand.dtype} computed in {nest.dtype}")
+    of_scores, of_means = nest.dots
+    pairs = ((of_scores, (nest.queries, nest.keys)), (of_means, (nest.values,)))
+    if any(dot is not None and any(not _is_bfloat16(operand) for operand in operands) for dot, operands in pairs):
+        scope.refuse("pairs of what is not loaded as bfloat16")
+    if of_means is not None and nest.weights is not DType.BFLOAT16:
+        scope.refuse("pairs of weights that are not rounded to bfloat16")
     with scope.inside("epilogue", (*nest.batch, *nest.m, nest.n), {"read": nest.dtype, "total": nest.dtype}):
         scope.statements(nest.body)
+
+
+def _is_bfloat16(operand: Scalar) -> bool:
+    load = before_widening(operand)
+    return load is not None and load.dtype is DType.BFLOAT16
 
 
 KIND = NestKind(_show, _parametrise, _cost, _verify, attrgetter("scratch"))

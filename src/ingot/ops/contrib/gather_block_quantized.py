@@ -11,7 +11,7 @@ from ingot.dtypes import Array, DType
 from ingot.errors import CheckError, InputError, ShapeError
 from ingot.ir.types import TensorType
 from ingot.ops.contrib.domain import MICROSOFT, SMALL_FLOATS
-from ingot.ops.contrib.packed import check_block_size, unpacked
+from ingot.ops.contrib.packed import check_block_size, check_whole, unpacked
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.nn.precision import refuse_huge
@@ -124,8 +124,7 @@ def lower(
 
 def _axes(rank: int, dtype: DType, bits: int, block_size: int, gather: int, quantize: int) -> tuple[int, int]:
     check_block_size(block_size)
-    if bits not in (2, 4, 8):
-        raise CheckError(f"bits is {bits}, expected 2, 4 or 8")
+    check_whole(bits)
     axes = axis_of(gather, rank, "gather_axis"), axis_of(quantize, rank, "quantize_axis")
     if axes[0] == axes[1]:
         raise CheckError(f"gather_axis and quantize_axis are both {axes[0]}")

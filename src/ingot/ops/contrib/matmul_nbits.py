@@ -11,9 +11,17 @@ from ingot.dtypes import Array, DType
 from ingot.errors import CheckError, InputError, ShapeError, UnsupportedError
 from ingot.ir.types import TensorType
 from ingot.ops.contrib.domain import MICROSOFT, SMALL_FLOATS
-from ingot.ops.contrib.packed import check_block_size, unpacked, unpacked_codes
+from ingot.ops.contrib.packed import (
+    check_bits,
+    check_block_size,
+    packed_group,
+    unpacked,
+    unpacked_codes,
+    whole_in_bytes,
+)
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.linalg.byte_products import known
 from ingot.ops.linalg.coded_weights import grouped_weights, known_array, packed_weights
 from ingot.ops.nn.precision import refuse_huge
 from ingot.ops.typesets import INT32, UINT8, types
@@ -44,9 +52,10 @@ def matmul_nbits(
     """`a @ weights.T + bias`, where the weights, N rows of K, are `(codes - zero_point) * scale`.
 
     Each block of a row has a scale and a zero point, by default the middle of the codes; zero points are packed as
-    the codes are, or floats. `g_idx` names a block for each of the K instead. The product is taken in float32.
+    the codes are, or floats. A code of 3, 5, 6 or 7 bits may go on in the next byte. `g_idx` names a block for each
+    of the K instead. The product is taken in float32.
     """
-    _check(K, N, block_size, weight_prepacked)
+    _check(K, N, block_size, bits, weight_prepacked)
     if not a.ndim or a.shape[-1] != K:
         raise ShapeError(f"a has shape {list(a.shape)}, and K is {K}")
     blocks = -(-K // block_size)
@@ -73,10 +82,11 @@ def infer(
     K: int,  # noqa: N803
     N: int,  # noqa: N803
     block_size: int,
+    bits: int,
     weight_prepacked: int,
     **__: object,
 ) -> Inferred:
-    _check(K, N, block_size, weight_prepacked)
+    _check(K, N, block_size, bits, weight_prepacked)
     if a.shape is not None and (not a.shape or (isinstance(a.shape[-1], int) and a.shape[-1] != K)):
         raise ShapeError(f"a has shape {list(a.shape)}, and K is {K}")
     dtype = a.dtype or scales.dtype
@@ -102,40 +112,43 @@ def lower(
 ) -> prim.Tensor:
     """A product with a matrix in codes where it is known, by a `g_idx` with its columns in the order of their blocks.
 
-    Else codes keep the axes in which they are packed, (rows, blocks, bytes, codes of a byte), and `a` gets them too.
+    Else weights are dequantised, by blocks and groups of bytes: when the model is compiled, if they are known.
     """
-    blocks, each = -(-K // block_size), 8 // bits
+    blocks = -(-K // block_size)
     names = "abcdefgh"[: a.rank - 1]
     groups = None if g_idx is None else _known_groups(g_idx, K, blocks)
     if groups is not None and (groups == np.arange(K) // block_size).all():
         g_idx = groups = None
     if g_idx is None or groups is not None:
-        codes = prim.reshape(b, (N, blocks * (block_size // each)))
-        steps, points = prim.reshape(scales, (N, blocks)), zero_points
-        if points is not None:
-            points = _points(points, N, blocks, bits)
-        if groups is None:
-            matrix = packed_weights(codes, steps, points, bits, block_size, K, N, rounded=accuracy_level == 4)
+        steps, points = prim.reshape(scales, (N, blocks)), _points(zero_points, N, blocks, bits)
+        codes, width = prim.reshape(b, (N, blocks * (block_size * bits // 8))), bits
+        if 8 % bits and (packed_codes := known_array(codes)) is not None:
+            whole, width = whole_in_bytes(packed_codes, bits)
+            codes = prim.constant(whole)
+        if 8 % width:
+            matrix = None
+        elif groups is None:
+            matrix = packed_weights(codes, steps, points, width, block_size, K, N, rounded=accuracy_level == 4)
         else:
-            matrix, places = grouped_weights(codes, steps, points, groups, bits, block_size, N)
+            matrix, places = grouped_weights(codes, steps, points, groups, width, block_size, N)
             a = prim.gather(a, [*range(a.rank - 1), prim.constant(places)], a.shape) if matrix is not None else a
         if matrix is not None:
             y = prim.contract(a, matrix, f"{names}k,nk->{names}n")
             return y if bias is None else y + prim.reshape(bias, (N,))
+    each = packed_group(bits)[1]
     packed = (blocks, block_size // each, each)
-    codes = unpacked_codes(prim.reshape(b, (N, *packed[:2])), bits)
+    codes = unpacked_codes(prim.reshape(b, (N, blocks, block_size * bits // 8)), bits)
     scale = prim.reshape(scales, (N, blocks))
     point = _points(zero_points, N, blocks, bits)
     if g_idx is None:
         scale, point = (prim.unsqueeze(x, [2, 3]) for x in (scale, point))
     else:
-        own = prim.reshape(prim.pad(prim.slice_(g_idx, [0], [K]), [0], [blocks * block_size - K]), packed)
+        own = prim.slice_(g_idx, [0], [K]) if groups is None else prim.constant(groups)
+        own = known(prim.reshape(prim.pad(own, [0], [blocks * block_size - K]), packed))
         scale, point = (prim.gather(x, [0, prim.unsqueeze(own, [0])], (N, *packed)) for x in (scale, point))
     weights = (prim.cast(codes, DType.FLOAT32) - point) * scale
-    front = a.shape[:-1]
-    rows = prim.pad(a, [0] * a.rank, [*[0] * len(front), blocks * block_size - K])
-    rows = prim.reshape(rows, (*front, *packed))
-    y = prim.contract(rows, weights, f"{names}xyz,nxyz->{names}n")
+    weights = prim.slice_(prim.reshape(weights, (N, blocks * block_size)), [0, 0], [N, K])
+    y = prim.contract(a, weights, f"{names}k,nk->{names}n")
     return y if bias is None else y + prim.reshape(bias, (N,))
 
 
@@ -144,13 +157,15 @@ def _points(zero_points: prim.Tensor | None, n: int, blocks: int, bits: int) -> 
         return prim.full(2.0 ** (bits - 1), (n, blocks), DType.FLOAT32)
     if zero_points.dtype is not DType.UINT8:
         return prim.reshape(zero_points, (n, blocks))
-    size = -(-blocks * bits // 8)
-    codes = unpacked_codes(prim.reshape(zero_points, (n, size)), bits)
-    codes = prim.slice_(prim.reshape(codes, (n, size * (8 // bits))), [0, 0], [n, blocks])
+    size, (group, _) = -(-blocks * bits // 8), packed_group(bits)
+    packed = prim.pad(prim.reshape(zero_points, (n, size)), [0, 0], [0, -size % group])
+    codes = unpacked_codes(packed, bits)
+    codes = prim.slice_(prim.reshape(codes, (n, prim.count(codes.shape[1:]))), [0, 0], [n, blocks])
     return prim.cast(codes, DType.FLOAT32)
 
 
-def _check(k: int, n: int, block_size: int, prepacked: int) -> None:
+def _check(k: int, n: int, block_size: int, bits: int, prepacked: int) -> None:
+    check_bits(bits)
     check_block_size(block_size)
     if k < 1 or n < 1:
         raise CheckError(f"K is {k} and N is {n}, expected at least 1")

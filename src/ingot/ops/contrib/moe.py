@@ -14,7 +14,7 @@ from ingot.ir.types import Type
 from ingot.ops.contrib.domain import HALF, MICROSOFT, SMALL_FLOATS, may_omit
 from ingot.ops.contrib.mixed_experts import Layer as Experts
 from ingot.ops.contrib.mixed_experts import activation, highest, mixed
-from ingot.ops.contrib.packed import unpacked
+from ingot.ops.contrib.packed import check_whole, unpacked
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact
 from ingot.ops.math.sigmoids import logistic
@@ -300,6 +300,7 @@ def _blocks(
 ) -> Layer:
     if scales is None or codes.ndim != 3 or scales.ndim not in (2, 3) or scales.shape[:2] != codes.shape[:2]:
         raise ShapeError(f"{name} has codes of shape {list(codes.shape)} and needs scales for their rows")
+    check_whole(bits)
     size = codes.shape[2] * (8 // bits)
     block = block_size or size
     if block < 1 or size % block:

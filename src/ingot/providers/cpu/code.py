@@ -10,7 +10,7 @@ import numpy as np
 
 from ingot.codegen.kernel_code import KernelCode
 from ingot.codegen.llvm.kernel import emit
-from ingot.codegen.llvm.templates import PendingTemplate, template
+from ingot.codegen.llvm.templates import Draft, PendingTemplate, template
 from ingot.dataclass import dataclass
 from ingot.dims import Dim, evaluate, substitute, symbols
 from ingot.dtypes import Array
@@ -59,7 +59,8 @@ def emit_kernels(
     emitted = {}
     for kernel, own in parametrised.items():
         name = digests[kernel]
-        shared = template(name, target, partial(emit, own.kernel, target), work.get(name))
+        compact = Draft(partial(emit, own.kernel, target, compact=True), work[name]) if name in work else None
+        shared = template(name, target, partial(emit, own.kernel, target), compact)
         emitted[kernel] = EmittedKernel(kernel, shared, own.sizes)
     return emitted
 

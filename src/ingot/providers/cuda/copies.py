@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from ctypes import c_uint64, c_void_p
 from functools import partial
 from threading import Lock
@@ -49,8 +49,6 @@ _NO_TIMES = 2
 _PAGE = 1 << 12
 _READ_ONLY = 8
 """The flag of memory that is only read, as that of mapped files is."""
-
-_ALREADY_PINNED = 712
 
 COPY = b"""\
 .version 7.0
@@ -135,6 +133,9 @@ def upload_where_it_is(device: Device, array: Array, address: int) -> None:
                 pinned.append(begin)
             driver.call("cuMemcpyHtoDAsync_v2", address + begin - start, begin, end - begin, stream)
         driver.call("cuStreamSynchronize", stream)
+    except BaseException:
+        driver.release("cuStreamSynchronize", stream)  # a copy of memory that is pinned no more is an error for good
+        raise
     finally:
         for begin in pinned:
             driver.release("cuMemHostUnregister", begin)
@@ -162,9 +163,13 @@ class Staging:
             pieces = range(0, size, _STAGED_PIECE)
             share = partial(self._share, start, size, address, self._device.stream)
             workers = len(self._buffers) // 2
-            for done in [self._threads.submit(share, pieces[n::workers], n) for n in range(min(workers, len(pieces)))]:
-                done.result()
-            self._device.driver.call("cuStreamSynchronize", self._device.stream)
+            begun = [self._threads.submit(share, pieces[n::workers], n) for n in range(min(workers, len(pieces)))]
+            try:
+                for own in begun:
+                    own.result()
+                self._device.driver.call("cuStreamSynchronize", self._device.stream)
+            finally:
+                wait(begun)  # whatever was raised: they read what may be gone after this
 
     def _share(self, start: int, size: int, address: int, stream: int, pieces: range, number: int) -> None:
         """Copy every second piece of a worker through each of its two buffers."""

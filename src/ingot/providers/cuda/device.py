@@ -103,6 +103,7 @@ class Device:
         """Blocks that were freed, by their sizes, to be allocated again."""
         self._free_bytes = 0
         self._limits: tuple[float, float] | None = None
+        self._numbers: Block | None = None
 
     # --- threads
 
@@ -205,10 +206,10 @@ class Device:
 
     def release_free(self) -> None:
         """Give back to the driver the blocks that nobody uses."""
-        for blocks in self._free.values():
+        unused, self._free, self._free_bytes = self._free, {}, 0  # what is freed meanwhile, as a collection does, stays
+        for blocks in unused.values():
             for block in blocks:
                 self.driver.release("cuMemFreeAsync", block, self._pool_stream)
-        self._free, self._free_bytes = {}, 0
 
     @property
     def used(self) -> int:
@@ -282,10 +283,13 @@ class Device:
         """The kernel that copies."""
         return self.function(COPY, "copy")
 
-    @cached_property
+    @property
     def numbers(self) -> Block:
-        """The first int64 numbers, in order."""
-        return block_of(np.arange(_NUMBERS, dtype=np.int64), self)
+        """The first int64 numbers, in order: one block for all threads, whose graphs have its address."""
+        with self._lock:
+            if self._numbers is None:
+                self._numbers = block_of(np.arange(_NUMBERS, dtype=np.int64), self)
+            return self._numbers
 
     def as_captured(self, addresses: list[int]) -> list[int]:
         """What a kernel that is captured gets for these addresses: constants for counters."""
@@ -342,9 +346,8 @@ class Device:
             self._own.launches += 1
             if self._own.launches > _MOST_LAUNCHES:
                 raise DriverError(f"more than {_MOST_LAUNCHES:,} launches are not captured", 0)
-        if shared > _PLAIN_SHARED and self._shared.get(function, 0) < shared:
-            self.driver.call("cuFuncSetAttribute", function, _DYNAMIC_SHARED, shared)
-            self._shared[function] = shared
+        if shared > _PLAIN_SHARED:
+            self._allow_shared(function, shared)
         arguments = (c_uint64 * len(numbers))(*[number & 0xFFFFFFFFFFFFFFFF for number in numbers])
         start = ctypes.addressof(arguments)
         places = [*range(start, start + 8 * len(numbers), 8), *map(ctypes.addressof, maps)]
@@ -354,6 +357,13 @@ class Device:
             self.driver.call("cuLaunchCooperativeKernel", *place)
         else:
             self.driver.call("cuLaunchKernel", *place, None)
+
+    def _allow_shared(self, function: int, size: int) -> None:
+        """Let a function have so much dynamic shared memory; what other threads were allowed stays."""
+        with self._lock:
+            if self._shared.get(function, 0) < size:
+                self.driver.call("cuFuncSetAttribute", function, _DYNAMIC_SHARED, size)
+                self._shared[function] = size
 
     def tensor_map(self, of: TensorMap, address: int) -> Any:
         """A tensor map for a buffer at an address: 128 bytes, which a launch copies."""
@@ -447,7 +457,10 @@ class Device:
             self.numbers  # noqa: B018 - copied now
         stream, graph = self.stream, c_void_p()
         self.copy_function  # noqa: B018 - loaded now: not all drivers do while they capture
-        self.driver.call("cuStreamBeginCapture_v2", stream, _RELAXED)
+        try:
+            self.driver.call("cuStreamBeginCapture_v2", stream, _RELAXED)
+        except DriverError:  # as of the legacy stream, if it is the one that all work is on
+            return None
         self._own.is_capturing, self._own.launches = True, 0
         self._own.counters = frozenset(counters)
         try:
@@ -463,7 +476,10 @@ class Device:
         if not self.has_failed:
             if isinstance(before, Graph) and before.became(captured):
                 return before
-            return Graph(self, captured)
+            try:
+                return Graph(self, captured)
+            except DriverError:
+                return None
         if captured:
             self.driver.release("cuGraphDestroy", captured)
         if isinstance(self._own.failure, DriverError):  # others, such as Ctrl-C, are raised when the thread finishes

@@ -91,7 +91,8 @@ class Launcher:
         if self._device.is_capturing:
             addresses = self._device.as_captured(addresses)
         values = tuple((c_int64 * self._scalars).from_address(scalars))
-        for launch in self._launches.get(values) or self._planned(values):
+        launches = self._launches.get(values)
+        for launch in self._planned(values) if launches is None else launches:
             step = launch.step
             maps = [self._device.tensor_map(own, addresses[own.buffer]) for own in step.maps]
             arguments = [*addresses, state, *launch.sizes, *step.scalars]

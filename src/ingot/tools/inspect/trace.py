@@ -11,7 +11,7 @@ from ingot.ir.graph import Graph
 from ingot.ir.node import Node
 from ingot.ir.sort import captures
 from ingot.ir.value import Value
-from ingot.loops.ir import Contraction, Kernel, Winograd, nests_in
+from ingot.loops.ir import Contraction, Kernel, RoundedRows, Winograd, nests_in
 from ingot.lower.program import Program
 from ingot.prim.tensor import (
     Call,
@@ -112,10 +112,9 @@ class _Tracing:
         bodies = {value.graph for value in self.program.values if value.graph is not None}
         needed = _needed({self.graph, *bodies})
         fates = {node: self._fate(node, homes, needed) for node in self._nodes()}
-        return Trace(
-            fates,
-            {kernel: self._work(kernel, tensor, names.get(tensor)) for kernel, tensor in self.scheduled.stores.items()},
-        )
+        shown = {kernel: self._shown(kernel, tensor) for kernel, tensor in self.scheduled.stores.items()}
+        works = {kernel: self._work(kernel, tensor, names.get(tensor)) for kernel, tensor in shown.items()}
+        return Trace(fates, works)
 
     def _divide(self) -> None:
         """Assign each primitive to a node: the first that needs it."""
@@ -146,6 +145,9 @@ class _Tracing:
         place = self.scheduled.placed.get(stored)
         if place is not None and place.buffer in loaded:  # it packs or copies what is computed already
             return []
+        for before, tensor in self.scheduled.stores.items():  # what it reads may be parts, or bytes, of what these read
+            if tensor is stored and before is not kernel and not loaded.isdisjoint(before.writes):
+                loaded.update(before.reads)
         pending: list[Tensor] = [stored]
         if isinstance(stored, Scatter):  # it takes two kernels: what is written over, and what is written
             copies = (
@@ -193,13 +195,22 @@ class _Tracing:
         ordered = sorted(nodes, key=lambda node: places[node])
         computed = tuple(node for node in ordered if nodes[node])
         views = tuple(node for node in ordered if not nodes[node])
-        return Work(computed, views, tensor, value, self._why_packed(kernel) or self._why(tensor))
+        return Work(computed, views, tensor, value, self._why_prepared(kernel) or self._why(tensor))
 
-    def _why_packed(self, kernel: Kernel) -> str | None:
-        """Why a kernel packs what it reads; None for one that does not."""
+    def _shown(self, kernel: Kernel, stored: Tensor) -> Tensor:
+        """What a kernel stores: of one that rounds rows to bytes what these are of, not what they are multiplied to."""
+        rows = {nest.x.buffer for nest in kernel.nests if isinstance(nest, RoundedRows)}
+        return next((tensor for tensor, place in self.scheduled.placed.items() if place.buffer in rows), stored)
+
+    def _why_prepared(self, kernel: Kernel) -> str | None:
+        """Why a kernel packs or rounds what it reads; None for one that does neither."""
         panels = [nest.panels for nest in kernel.nests if isinstance(nest, Contraction) and nest.panels is not None]
-        readers = [reader.name for reader in self.inside if reader is not kernel and set(panels) & set(reader.reads)]
-        return f"{_listed(readers)} multiplies it in every run of a loop" if panels else None
+        rounded = [nest.rounded for nest in kernel.nests if isinstance(nest, RoundedRows)]
+        prepared = {*panels, *rounded}
+        readers = [reader.name for reader in self.inside if reader is not kernel and prepared & set(reader.reads)]
+        if panels:
+            return f"{_listed(readers)} multiplies it in every run of a loop"
+        return f"{_listed(readers)} multiplies its rows as bytes" if rounded else None
 
     def _why(self, tensor: Tensor) -> str:
         """Why a tensor is stored."""
@@ -221,6 +232,8 @@ class _Tracing:
 
     def _why_alone(self, tensor: Tensor, reader: Kernel) -> str:
         """Why the only kernel that reads a tensor does not compute it."""
+        if any(isinstance(nest, RoundedRows) for nest in reader.nests):
+            return f"{reader.name} rounds it to bytes"
         inside = set(self.inside[reader])
         for inner in self.inside[reader]:
             if isinstance(inner, Contract):

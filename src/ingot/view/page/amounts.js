@@ -1,11 +1,14 @@
 // Numbers with units, for people.
 // @ts-check
 
+const PREFIXES = ["", "k", "M", "G", "T"];
+
 /** @param {number} seconds */
 export function secondsText(seconds) {
-  if (seconds >= 1) return `${seconds.toPrecision(3)} s`;
-  if (seconds >= 1e-3) return `${(seconds * 1e3).toPrecision(3)} ms`;
-  return `${(seconds * 1e6).toPrecision(seconds >= 1e-4 ? 3 : 2)} µs`;
+  const rounded = Number(seconds.toPrecision(3)); // 999.9 ms are 1 s
+  if (rounded >= 1) return `${rounded < 1000 ? rounded.toPrecision(3) : Math.round(seconds)} s`;
+  if (rounded >= 1e-3) return `${(rounded * 1e3).toPrecision(3)} ms`;
+  return `${(rounded * 1e6).toPrecision(rounded >= 9.95e-5 ? 3 : 2)} µs`;
 }
 
 /**
@@ -14,9 +17,20 @@ export function secondsText(seconds) {
  * @param {string} unit
  */
 export function scaledText(amount, unit) {
-  for (const [size, prefix] of /** @type {[number, string][]} */ ([[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]]))
-    if (amount >= size) return `${(amount / size).toPrecision(3)} ${prefix}${unit}`;
-  return `${Math.round(amount)} ${unit}`;
+  const rounded = Number(amount.toPrecision(3)), most = PREFIXES.length - 1;
+  if (rounded < 1000) return `${Math.round(amount)} ${unit}`;
+  const place = Math.min(most, Math.floor(Math.log10(rounded) / 3 + 1e-9)), scaled = rounded / 1000 ** place;
+  return `${scaled < 1000 ? scaled.toPrecision(3) : Math.round(scaled)} ${PREFIXES[place]}${unit}`;
+}
+
+/**
+ * A power of ten on an axis: `0.1`, `100`, `10 k`.
+ * @param {number} power
+ */
+export function decadeText(power) {
+  if (power < 3) return power < 0 ? (10 ** power).toPrecision(1) : `${10 ** power}`;
+  const place = Math.min(PREFIXES.length - 1, Math.floor(power / 3));
+  return `${10 ** (power - 3 * place)} ${PREFIXES[place]}`;
 }
 
 /** @param {number} error */

@@ -55,14 +55,15 @@ function modelPart(app) {
   const problems = make("div", {}, make("p", { class: "faint" }, "checking …"));
   app.scene.get("check").then((found) => problems.replaceChildren(...problemList(app, found))).catch((error) => problems.replaceChildren(make("p", { class: "faint" }, error.message)));
   const facts = table(summary.facts);
-  const { scene } = app;
+  const { scene } = app, outputs = make("div", {}, ...summary.outputs.map(plainPort));
+  scene.typed.then(() => scene.get("outputs")).then((ports) => outputs.replaceChildren(...ports.map(plainPort))).catch(() => {}); // they stay as the file has them
   scene.typed.then(() => scene.get("amounts")).then((rows) => facts.append(...table(rows).childNodes)).catch(() => {}); // shapes do not tell them
   return [
     make("h1", {}, title),
     summary.doc ? make("p", { class: "faint" }, summary.doc) : make("span"),
     facts,
     make("h2", {}, "Inputs"), ...summary.inputs.map((/** @type {string[]} */ port) => plainPort(port)),
-    make("h2", {}, "Outputs"), ...summary.outputs.map((/** @type {string[]} */ port) => plainPort(port)),
+    make("h2", {}, "Outputs"), outputs,
     ...runPanel(app),
     make("h2", {}, "Operators"), bars(summary.operators),
     make("h2", {}, "Problems"), problems,

@@ -1,6 +1,6 @@
 // A roofline: the kernels of a model against the limits of this machine, which were measured.
 // @ts-check
-import { scaledText, secondsText } from "./amounts.js";
+import { decadeText, scaledText, secondsText } from "./amounts.js";
 import { make } from "./elements.js";
 import { showStep, stepping } from "./steps.js";
 
@@ -42,8 +42,10 @@ export function roofline(app, profile) {
     const faint = style.getPropertyValue("--faint");
     context.strokeStyle = style.getPropertyValue("--border");
     context.fillStyle = faint;
-    for (let decade = low; decade <= high; decade++) line(context, [[x(decade), BOX.top], [x(decade), BOX.height - BOX.bottom]], `${10 ** decade >= 1 ? 10 ** decade : (10 ** decade).toPrecision(1)}`, x(decade) - 4, BOX.height - 14);
-    for (let decade = Math.ceil(bottom); decade <= top; decade++) line(context, [[BOX.left, y(decade)], [width - BOX.right, y(decade)]], scaledText(10 ** decade, ""), 4, y(decade) + 4);
+    context.textAlign = "center";
+    for (let decade = low; decade <= high; decade++) line(context, [[x(decade), BOX.top], [x(decade), BOX.height - BOX.bottom]], decadeText(decade), x(decade), BOX.height - 14);
+    context.textAlign = "left";
+    for (let decade = Math.ceil(bottom); decade <= top; decade++) line(context, [[BOX.left, y(decade)], [width - BOX.right, y(decade)]], decadeText(decade), 4, y(decade) + 4);
     context.textAlign = "right";
     context.fillText("operations a byte", width - BOX.right, BOX.height - 2);
     context.textAlign = "left";

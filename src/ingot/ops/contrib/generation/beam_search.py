@@ -210,7 +210,7 @@ def _advanced(groups: list[_Group], scores: Array, sequences: Array, eos: int, p
     count = 2 * beams
     if count > flat.shape[1]:
         raise CheckError(f"{vocabulary} tokens are too few for {beams} beams")
-    order = np.argsort(-flat, axis=1, kind="stable")[:, :count]
+    order = np.stack([_greatest(row, count) for row in flat])
     candidates = np.take_along_axis(flat, order, axis=1)
     rows, tokens = np.zeros(len(scores), np.int64), np.full(len(scores), pad, np.int32)
     totals = np.zeros(len(scores), np.float32)
@@ -235,6 +235,16 @@ def _advanced(groups: list[_Group], scores: Array, sequences: Array, eos: int, p
             best = candidates.reshape(-1)[place * beams : place * beams + count].max()
             group.done = group.early or bool(group.best[-1][0] >= group.score(float(best), length))
     return rows, tokens, totals
+
+
+def _greatest(x: Array, count: int) -> Array:
+    """The places of the `count` greatest, in their order, of equal ones the first first, and NaN behind all."""
+    below = -x
+    last = np.partition(below, count - 1)[count - 1]
+    if np.isnan(last):
+        return np.argsort(below, kind="stable")[:count]
+    places = np.flatnonzero(below <= last)
+    return places[np.argsort(below[places], kind="stable")[:count]]
 
 
 def _of_steps(

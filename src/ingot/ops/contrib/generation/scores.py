@@ -71,9 +71,9 @@ class Processing:
         scores = scores.copy()
         if self.repetition_penalty != 1:
             penalty = np.float32(self.repetition_penalty)
-            for row, sequence in zip(scores, sequences, strict=True):
-                seen = np.unique(sequence[(sequence >= 0) & (sequence < tokens)])
-                row[seen] = np.where(row[seen] < 0, row[seen] * penalty, row[seen] / penalty)
+            places = np.nonzero((sequences >= 0) & (sequences < tokens))
+            seen = (places[0], sequences[places])
+            scores[seen] = np.where(scores[seen] < 0, scores[seen] * penalty, scores[seen] / penalty)
         if self.no_repeat_ngram_size:
             for row, sequence in zip(scores, sequences, strict=True):
                 row[_repeating(sequence.tolist(), self.no_repeat_ngram_size, tokens)] = LOWEST
