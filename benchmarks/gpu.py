@@ -154,8 +154,10 @@ def _worker(section: str, number: int, of: int, seconds: float, graphs: int) -> 
     failures: list[str] = []
     begin = time.monotonic()
     cases = _cases() if section == "conformance" else {str(seed): None for seed in range(graphs)}
-    for place, (name, case) in enumerate(cases.items()):
-        if place % of != number or time.monotonic() - begin > seconds:
+    kind = "cases" if section == "conformance" else "graphs"
+    for name, case in list(cases.items())[number::of]:
+        if time.monotonic() - begin > seconds:
+            counts[f"{kind} that there was no time for"] += 1
             continue
         try:
             if section == "conformance":

@@ -1,9 +1,9 @@
-"""A layer of a decoder of 7 billion parameters for one token on a GPU: the share of the memory's bandwidth it reaches.
+"""A layer of a decoder of 7 billion parameters for one token on a GPU: its time, and the bytes a second that it moves.
 
-    python -m benchmarks.gpu_decode [--layers N] [--peer]
+    python -m benchmarks.gpu_decode [--layers N] [--check] [--peer]
 
 In float16 and with weights in 4 bits by blocks of 32. What is counted as moved is the weights and the cache, once. It
-needs a GPU; `--peer` measures PyTorch too, compiled.
+needs a GPU; `--peer` measures PyTorch in float16 too, eagerly and compiled.
 """
 # mypy: disable-error-code="import-not-found"
 

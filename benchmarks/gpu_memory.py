@@ -1,6 +1,6 @@
 """Operators that a GPU's memory limits: bytes a second of each beside PyTorch in a CUDA graph, the slowest first.
 
-    python -m benchmarks.gpu_memory [--only TEXT] [--sizes 128,16,1] [--types float,float16,bfloat16] [--seconds 80]
+    python -m benchmarks.gpu_memory [--only TEXT] [--sizes 128,16,1] [--types float,float16,bfloat16] [--write]
 
 Sizes are MiB of the largest input. What is counted as moved is every input and output once. It needs a GPU and PyTorch.
 """
@@ -36,7 +36,8 @@ _ROUNDS = 5
 class Case:
     """An operator: a graph's body from `x`, with `n` rows as its size asks for, and the same in PyTorch.
 
-    `others` are the shapes of `w`, `v` and `u`; one that is a string is a type with its range and shape.
+    `others` are the shapes of `w`, `v` and `u`, of which None stands for the rows, or whole numbers as `Indices`. All
+    but `x` are constants of the model, unless `constants` is False.
     """
 
     name: str
@@ -45,15 +46,13 @@ class Case:
     peer: Callable[..., Any]
     others: tuple[Any, ...] = ()
     constants: bool = True
-    lead: int = 1
-    """What the number of rows is a multiple of."""
 
 
 class Indices:
-    """Whole numbers below a limit, of a shape: None stands for the rows."""
+    """Whole numbers of a shape, below a limit and, where they are of rows, below the number of these."""
 
-    def __init__(self, limit: int, *shape: int | None) -> None:
-        self.limit, self.shape = limit, shape
+    def __init__(self, limit: int, *shape: int, of_rows: bool = False) -> None:
+        self.limit, self.shape, self.of_rows = limit, shape, of_rows
 
 
 def cases(torch: Any) -> list[Case]:
@@ -108,7 +107,7 @@ def cases(torch: Any) -> list[Case]:
              lambda x: x.permute(0, 2, 3, 1).contiguous()),
         Case("Transpose from last", (56, 56, 64), "y = Transpose <perm = [0, 3, 1, 2]> (x)",
              lambda x: x.permute(0, 3, 1, 2).contiguous()),
-        Case("Gather rows", (768,), "y = Gather (x, w)", lambda x, w: x[w], (Indices(1000, 64, 512),),
+        Case("Gather rows", (768,), "y = Gather (x, w)", lambda x, w: x[w], (Indices(1000, 64, 512, of_rows=True),),
              constants=False),
         Case("Gather columns", (1024,), "y = Gather <axis = 1> (x, w)", lambda x, w: x[:, w], (Indices(1024, 512),),
              constants=False),
@@ -152,6 +151,7 @@ def main() -> int:
         for kind in options.types.split(","):
             for case in chosen:
                 if time.monotonic() - begin > options.seconds:
+                    print(f"{case.name} {kind} {size}: no time left", flush=True)
                     continue
                 try:
                     ratio, line, is_right = _row(timer, case, kind, size, options.alone)
@@ -177,27 +177,8 @@ def main() -> int:
 
 def _row(timer: Timer, case: Case, kind: str, size: int, is_alone: bool) -> tuple[float, str, bool]:
     torch, dtype = timer.torch, np.dtype(_TYPES[kind])
-    count = max(1, (size << 20) // dtype.itemsize // int(np.prod(case.row)))
-    arrays = [_random((count, *case.row), dtype)]
-    for other in case.others:
-        shape = [count if part is None else part for part in (other.shape if isinstance(other, Indices) else other)]
-        arrays.append(_random(tuple(shape), dtype))
-        if isinstance(other, Indices):
-            most = min(other.limit, count) if other.limit == 1000 else other.limit
-            arrays[-1] = np.random.default_rng(1).integers(0, most, shape)
-    if "BatchNorm" in case.name:
-        arrays[3] = np.abs(arrays[3]) + dtype.type(0.5)
-    names = ["x", "w", "v", "u"][: len(arrays)]
-    declared = ", ".join(
-        f"{'int64' if array.dtype.kind == 'i' else kind}[{', '.join(map(str, array.shape))}] {name}"
-        for name, array in zip(names, arrays, strict=True)
-    )
-    model = ingot.parse_model(f"{_HEAD} g ({declared}) => (y) {{ {case.body} }}")
-    feeds = dict(zip(names, arrays, strict=True))
-    for value in model.graph.inputs if case.constants else ():
-        if value.name != "x":
-            value.constant = Tensor(feeds.pop(value.name), name=value.name)
-            model.graph.initializers.add(value)
+    arrays = arrays_of(case, dtype, max(1, (size << 20) // dtype.itemsize // int(np.prod(case.row))))
+    model, feeds = model_of(case, kind, arrays)
     session = Session(model, providers=PROVIDERS, fallback=False)
     ours = timer.ours(session, feeds)[0]
     (result,) = session.run(None, feeds)
@@ -222,6 +203,36 @@ def _row(timer: Timer, case: Case, kind: str, size: int, is_alone: bool) -> tupl
         f"| {moved / ours / 1e3:.0f} | {error:.1e} |"
     )
     return theirs / ours, line, error < _TOLERANCE[kind]
+
+
+def arrays_of(case: Case, dtype: Any, rows: int) -> list[Any]:
+    """Random inputs of an operator, of so many rows: `x`, and the others."""
+    arrays = [_random((rows, *case.row), dtype)]
+    for other in case.others:
+        if isinstance(other, Indices):
+            most = min(other.limit, rows) if other.of_rows else other.limit
+            arrays.append(np.random.default_rng(1).integers(0, most, other.shape))
+        else:
+            arrays.append(_random(tuple(rows if part is None else part for part in other), dtype))
+    if "BatchNorm" in case.name:
+        arrays[3] = np.abs(arrays[3]) + dtype.type(0.5)
+    return arrays
+
+
+def model_of(case: Case, kind: str, arrays: list[Any]) -> tuple[ingot.Model, dict[str, Any]]:
+    """An operator as a model of a type, and what it is fed: what is constant is part of the model."""
+    names = ["x", "w", "v", "u"][: len(arrays)]
+    declared = ", ".join(
+        f"{'int64' if array.dtype.kind == 'i' else kind}[{', '.join(map(str, array.shape))}] {name}"
+        for name, array in zip(names, arrays, strict=True)
+    )
+    model = ingot.parse_model(f"{_HEAD} g ({declared}) => (y) {{ {case.body} }}")
+    feeds = dict(zip(names, arrays, strict=True))
+    for value in model.graph.inputs if case.constants else ():
+        if value.name != "x":
+            value.constant = Tensor(feeds.pop(value.name), name=value.name)
+            model.graph.initializers.add(value)
+    return model, feeds
 
 
 def _random(shape: tuple[int, ...], dtype: Any) -> Any:

@@ -6,7 +6,8 @@ A case is `network:batch:precision`, such as `resnet50:64:fp16`. Each is run eag
 `torch.compile(mode="reduce-overhead")`, which has CUDA graphs, too, and autotuned by `mode="max-autotune"`. The last
 two take from ten seconds to minutes a network, so that the numbers are kept in benchmarks/results/gpu_peers.json, with
 the date and the versions that they are of; `--merge FILE...` adds those of other files to it. float32 is without TF32;
-of networks of convolutions the faster of both memory formats counts. Masks of ones are left out: it is quicker so.
+of networks of convolutions the faster of both memory formats counts, but where they are compiled, which chooses layouts
+itself. Masks of ones are left out: it is quicker so.
 """
 # mypy: disable-error-code="import-not-found"
 

@@ -9,6 +9,7 @@ import threading
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import Future
+from functools import cache
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -18,11 +19,12 @@ import pytest
 
 import ingot
 from ingot import Cancel, CompileError, FallbackWarning, Interrupted, Session, background
-from ingot.codegen.llvm import templates
+from ingot.codegen.llvm import make, templates
 from ingot.codegen.llvm.compile import code_later
-from ingot.codegen.llvm.effort import first_effort
+from ingot.codegen.llvm.effort import DraftKind, first_draft, is_worth_whole_code
 from ingot.codegen.llvm.host import host
 from ingot.codegen.llvm.make import Effort
+from ingot.providers.cpu import code
 from ingot.providers.cpu.code import batch_sizes
 from ingot.runtime import pool_code, thread_pool
 
@@ -93,12 +95,12 @@ def addresses(one: Session) -> list[int]:
     return [step.address for segment in plan.segments for step in segment.steps if hasattr(step, "address")]
 
 
-@pytest.mark.parametrize("effort", ["rough", "draft"])
+@pytest.mark.parametrize("kind", [("rough", True), ("draft", True), ("draft", False)])
 @pytest.mark.parametrize("name", MODELS)
 def test_drafts_give_the_same_results_to_the_bit(
-    name: str, effort: Effort, gate: threading.Event, monkeypatch: pytest.MonkeyPatch
+    name: str, kind: DraftKind, gate: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(templates, "first_effort", lambda *_: effort)
+    monkeypatch.setattr(templates, "first_draft", lambda *_: kind)
     one = session(name)
     drafted = one.run(None, X)
     before = addresses(one)
@@ -163,9 +165,16 @@ def test_a_second_run_that_is_cancelled_does_not_wait(gate: threading.Event) -> 
 
 
 def test_the_more_work_kernels_have_the_better_they_are_compiled_to_begin_with() -> None:
-    efforts = [first_effort("x" * 50_000, 1 << bits) for bits in range(20, 40)]
-    assert list(dict.fromkeys(efforts)) == ["rough", "draft", "full"]
-    assert efforts == sorted(efforts, key=["rough", "draft", "full"].index)
+    order = [("rough", True), ("draft", True), ("draft", False)]
+    for characters in (5_000, 20_000, 80_000):
+        kinds = [first_draft(characters, 1 << bits) for bits in range(20, 40)]
+        assert list(dict.fromkeys(kinds)) == order
+        assert kinds == sorted(kinds, key=order.index)
+
+
+def test_kernels_with_much_work_have_drafts_of_their_own_code() -> None:
+    assert [is_worth_whole_code(1 << bits) for bits in (20, 40)] == [False, True]
+    assert all(first_draft(characters, 1 << 40) == ("draft", False) for characters in (0, 10_000, 40_000))
 
 
 def test_sizes_of_first_axes_alone_are_those_of_batches() -> None:
@@ -175,8 +184,8 @@ def test_sizes_of_first_axes_alone_are_those_of_batches() -> None:
     assert batch_sizes(compiled.scheduled) == {"n"}
 
 
-def test_kernels_with_much_work_have_no_drafts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(templates, "first_effort", lambda *_: "full")
+def test_kernels_of_unknown_work_have_no_drafts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(code, "_work", lambda *_: {})
     one = session()
     assert one._background is None
 
@@ -208,6 +217,16 @@ def test_only_a_rough_draft_moves_the_sums_of_a_loop_through_memory() -> None:
 
     assert size("rough") > 1.5 * size("draft")
     assert size("draft") < 1.5 * size("full")
+
+
+def test_modules_share_the_machine_that_they_are_emitted_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    shared = cache(make.machine_for)
+    monkeypatch.setattr(make, "_shared_machine", shared)
+    target = host()
+    efforts: tuple[Effort, ...] = ("draft", "full", "draft", "full")
+    objects = [make.object_code((SUMS, target.triple, target.cpu, target.features, False, own)) for own in efforts]
+    assert objects[:2] == objects[2:]
+    assert shared.cache_info().misses == 2
 
 
 def test_a_kernel_that_is_compiled_has_no_draft() -> None:

@@ -98,6 +98,13 @@ def test_lists_scalars_and_dlpack_are_taken() -> None:
     assert session(Foreign(), X).tolist() == [[2, 3, 4]] * 2
 
 
+class Refusing:
+    """A tensor of another library that is not to become an array."""
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise RuntimeError("detach it first")
+
+
 @pytest.mark.parametrize(
     ("feeds", "message"),
     [
@@ -108,7 +115,10 @@ def test_lists_scalars_and_dlpack_are_taken() -> None:
         ({"x": X[0], "b": X}, r"'x' is float32\[n, 3\], got float32\[3\]"),
         ({"x": object(), "b": X}, "a object makes no such array"),
         ({"x": [["a"]], "b": X}, "a list makes no such array"),
+        ({"x": [[10**400]], "b": X}, "a list makes no such array"),
         ({"x": None, "b": X}, r"'x' is float32\[n, 3\], got None"),
+        ({"x": X, "b": X, 3: X}, "no input '3'\n  hint: the inputs are x, b"),
+        ({"x": Refusing(), "b": X}, r"'x' is float32\[n, 3\], and numpy cannot take what is given: detach it first"),
     ],
 )
 def test_feeds_that_do_not_fit_say_what_was_expected(feeds: dict[str, Any], message: str) -> None:

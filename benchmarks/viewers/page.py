@@ -22,7 +22,7 @@ from ingot.view.answers import Answers
 from ingot.view.png import browser
 
 _ROUNDS = 5
-_SECONDS = 60.0
+_SECONDS = 40.0
 """After which no further round of a model begins: all of it takes less than ten minutes, on a busy machine too."""
 
 _LAUNCH = [

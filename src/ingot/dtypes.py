@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import enum
+import sys
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import ml_dtypes
 import numpy as np
 
 from ingot.errors import InputError
@@ -61,13 +61,19 @@ class DType(enum.IntEnum):
             return dtype
         if isinstance(dtype, str) and (named := _BY_NAME.get(dtype.lower())) is not None:
             return named
+        if isinstance(dtype, str):
+            _add_foreign()  # numpy knows their names once they are imported
         try:
             numpy_dtype = np.dtype(dtype)  # type: ignore[arg-type]
         except TypeError:
             raise InputError(f"{dtype!r} is not an element type", hint=f"one of {', '.join(_BY_NAME)}") from None
         if numpy_dtype.kind in "OUST":
             return cls.STRING
-        member = _BY_NUMPY.get(numpy_dtype.newbyteorder("="))
+        native = numpy_dtype.newbyteorder("=")
+        member = _BY_NUMPY.get(native)
+        if member is None and "ml_dtypes" in sys.modules:
+            _add_foreign()
+            member = _BY_NUMPY.get(native)
         if member is None:
             raise InputError(f"ONNX has no element type for numpy's {numpy_dtype}")
         return member
@@ -75,7 +81,11 @@ class DType(enum.IntEnum):
     @property
     def numpy(self) -> np.dtype[Any]:
         """The numpy dtype of an unpacked array (`object` for strings)."""
-        return _NUMPY[self]
+        try:
+            return _NUMPY[self]
+        except KeyError:
+            _add_foreign()
+            return _NUMPY[self]
 
     @property
     def bits(self) -> int:
@@ -198,20 +208,26 @@ _NUMPY: dict[DType, np.dtype[Any]] = {
     DType.UINT64: np.dtype(np.uint64),
     DType.COMPLEX64: np.dtype(np.complex64),
     DType.COMPLEX128: np.dtype(np.complex128),
-    DType.BFLOAT16: np.dtype(ml_dtypes.bfloat16),
-    DType.FLOAT8E4M3FN: np.dtype(ml_dtypes.float8_e4m3fn),
-    DType.FLOAT8E4M3FNUZ: np.dtype(ml_dtypes.float8_e4m3fnuz),
-    DType.FLOAT8E5M2: np.dtype(ml_dtypes.float8_e5m2),
-    DType.FLOAT8E5M2FNUZ: np.dtype(ml_dtypes.float8_e5m2fnuz),
-    DType.UINT4: np.dtype(ml_dtypes.uint4),
-    DType.INT4: np.dtype(ml_dtypes.int4),
-    DType.FLOAT4E2M1: np.dtype(ml_dtypes.float4_e2m1fn),
-    DType.FLOAT8E8M0: np.dtype(ml_dtypes.float8_e8m0fnu),
-    DType.UINT2: np.dtype(ml_dtypes.uint2),
-    DType.INT2: np.dtype(ml_dtypes.int2),
-    DType.FLOAT6E2M3: np.dtype(ml_dtypes.float6_e2m3fn),
-    DType.FLOAT6E3M2: np.dtype(ml_dtypes.float6_e3m2fn),
 }
+"""The types of numpy itself, and those of ml_dtypes once they are asked for: importing these takes a while."""
+
+_FOREIGN = {
+    DType.BFLOAT16: "bfloat16",
+    DType.FLOAT8E4M3FN: "float8_e4m3fn",
+    DType.FLOAT8E4M3FNUZ: "float8_e4m3fnuz",
+    DType.FLOAT8E5M2: "float8_e5m2",
+    DType.FLOAT8E5M2FNUZ: "float8_e5m2fnuz",
+    DType.UINT4: "uint4",
+    DType.INT4: "int4",
+    DType.FLOAT4E2M1: "float4_e2m1fn",
+    DType.FLOAT8E8M0: "float8_e8m0fnu",
+    DType.UINT2: "uint2",
+    DType.INT2: "int2",
+    DType.FLOAT6E2M3: "float6_e2m3fn",
+    DType.FLOAT6E3M2: "float6_e3m2fn",
+}
+"""What ml_dtypes calls the types that numpy has not."""
+
 _SUB_BYTE = {
     DType.UINT4: 4,
     DType.INT4: 4,
@@ -221,14 +237,30 @@ _SUB_BYTE = {
     DType.FLOAT6E2M3: 6,
     DType.FLOAT6E3M2: 6,
 }
-_BITS = {
-    dtype: 0 if dtype in (DType.UNDEFINED, DType.STRING) else _SUB_BYTE.get(dtype) or numpy.itemsize * 8
-    for dtype, numpy in _NUMPY.items()
-}
+_BITS = (
+    {dtype: numpy.itemsize * 8 for dtype, numpy in _NUMPY.items()}
+    | dict.fromkeys(_FOREIGN, 8)
+    | {DType.BFLOAT16: 16, DType.UNDEFINED: 0, DType.STRING: 0}
+    | _SUB_BYTE
+)
 _ONNX_NAMES = {DType.FLOAT32: "float", DType.FLOAT64: "double"}
-_BY_NUMPY = {numpy: dtype for dtype, numpy in _NUMPY.items() if dtype is not DType.UNDEFINED}
+_BY_NUMPY: dict[np.dtype[Any], DType] = {
+    numpy: dtype for dtype, numpy in _NUMPY.items() if dtype is not DType.UNDEFINED
+}
 _BY_NAME = {dtype.label: dtype for dtype in DType if dtype is not DType.UNDEFINED} | {
     name: dtype for dtype, name in _ONNX_NAMES.items()
 }
+
+
+def _add_foreign() -> None:
+    """Import the types of ml_dtypes, unless they are there."""
+    if DType.BFLOAT16 not in _NUMPY:
+        import ml_dtypes  # not free to import, and few models have them
+
+        foreign = {dtype: np.dtype(getattr(ml_dtypes, name)) for dtype, name in _FOREIGN.items()}
+        _BY_NUMPY.update((numpy, dtype) for dtype, numpy in foreign.items())
+        _NUMPY.update(foreign)
+
+
 _FLOATS = frozenset(d for d in DType if d.name.startswith(("FLOAT", "BFLOAT")))
 _INTEGERS = frozenset(d for d in DType if d.name.startswith(("INT", "UINT")))

@@ -108,11 +108,11 @@ class FallbackWarning(RuntimeWarning):
     """A model that was to run compiled runs on the reference, which takes longer; the message says why."""
 
 
-def nearest(name: str, names: Iterable[str]) -> str | None:
-    """A hint naming what `name` may have been meant to be; None if nothing is like it."""
+def nearest(name: object, names: Iterable[str]) -> str | None:
+    """A hint naming what `name` may have been meant to be; None if nothing is like it, or it is no text."""
     from difflib import get_close_matches  # only needed once something has gone wrong
 
-    near = get_close_matches(name, names, 3)
+    near = get_close_matches(name, names, 3) if isinstance(name, str) else None
     return f"did you mean {' or '.join(repr(n) for n in near)}?" if near else None
 
 

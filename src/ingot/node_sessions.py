@@ -88,9 +88,9 @@ class NodeSessions:
         return every if len(every) > 1 else every[0]
 
     def _session(self, node: Node, inputs: Sequence[Any]) -> Runs | None:
-        """The session of a node for inputs of these types and ranks, and these numbers; None if there is none."""
+        """The session of a node for inputs of these types and ranks, and these constants; None if there is none."""
         key = tuple(
-            None if own is None else (own.dtype, own.ndim, own.tobytes() if _is_constant(own) else None)
+            None if own is None else (own.dtype, *((own.shape, own.tobytes()) if _is_constant(own) else (own.ndim,)))
             for own in inputs
         )
         sessions = self._sessions.setdefault(node, {})

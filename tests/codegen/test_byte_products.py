@@ -12,7 +12,9 @@ from ingot.codegen.llvm.compile import assembly_of
 from ingot.codegen.llvm.host import host
 from ingot.codegen.llvm.kernel import emit
 from ingot.deploy.compiled import compiled_for
+from ingot.ir.interface import inputs_to_initializers
 from ingot.ir.model import Model
+from ingot.ir.tensor import Tensor
 from ingot.loops.ir import Contraction, Kernel, kernels_in
 from ingot.loops.parametrise import parametrise
 from ingot.providers.cpu import Cpu
@@ -216,3 +218,62 @@ def test_convolutions_multiply_bytes_whatever_the_zero_points(points: str, compu
     kernels = scheduled(Session(model, providers=("cpu",), fallback=False))
     products = [nest for kernel in kernels for nest in kernel.nests if isinstance(nest, Contraction)]
     assert [product.is_of_bytes for product in products] == [True]
+
+
+LINEAR = """g (uint8[m, {k}] a, {b}) => (uint8[m, 3] y)
+    <float s = {{0.001}}, uint8 p = {{3}}, uint8 q = {{1}}, float r = {{100.0}}, uint8 z = {{100}}> {{
+    y = QLinearMatMul (a, s, p, b, s, q, r, z) }}"""
+DEQUANTISED = """g (uint8[m, k] a, uint8[k, 3] b) => (uint8[m, 3] y)
+    <float s = {0.001}, uint8 p = {3}, uint8 q = {1}, float r = {100.0}, uint8 z = {100}> {
+    c = DequantizeLinear (a, s, p) d = DequantizeLinear (b, s, q) e = MatMul (c, d) y = QuantizeLinear (e, r, z) }"""
+
+
+def are_bytes(session: Session) -> bool:
+    products = [nest for kernel in scheduled(session) for nest in kernel.nests if isinstance(nest, Contraction)]
+    return bool(products) and all(product.lhs.dtype.bits == 8 for product in products)
+
+
+def long_bytes(k: int, fill: int | None) -> dict[str, Any]:
+    sides = {"a": (2, k), "b": (k, 3)}
+    if fill is None:
+        return {name: bytes_of("uint8", shape, k) for name, shape in sides.items()}
+    return {name: np.full(shape, fill, np.uint8) for name, shape in sides.items()}
+
+
+@pytest.mark.parametrize("text", [LINEAR.format(k="k", b="uint8[k, 3] b"), DEQUANTISED])
+def test_as_many_bytes_as_a_run_counts_are_summed_in_32_bits_while_these_hold_the_sum(text: str) -> None:
+    model = parse_model(f'<ir_version: 9, opset_import: ["" : 21]> {text}')
+    session, reference = (Session(model, providers=own) for own in (("cpu", "reference"), ("reference",)))
+    assert are_bytes(session)
+    for k in (64, 33_025, 33_026, 60_000, 5):
+        for fill in (None, 0, 255):
+            fed = long_bytes(k, fill)
+            np.testing.assert_array_equal(session.run(None, fed)[0], reference.run(None, fed)[0])
+
+
+@pytest.mark.parametrize("constant", [False, True])
+@pytest.mark.parametrize("fill", [None, 0, 255])
+def test_sums_that_32_bits_do_not_hold_are_added_from_parts_of_bytes(fill: int | None, constant: bool) -> None:
+    model = parse_model(f'<ir_version: 9, opset_import: ["" : 21]> {LINEAR.format(k=70_000, b="uint8[70000, 3] b")}')
+    fed = long_bytes(70_000, fill)
+    if constant:
+        inputs_to_initializers(model, {"b": Tensor(fed.pop("b"))})
+    session, reference = (Session(model, providers=own) for own in (("cpu", "reference"), ("reference",)))
+    assert are_bytes(session)
+    np.testing.assert_array_equal(session.run(None, fed)[0], reference.run(None, fed)[0])
+
+
+@pytest.mark.parametrize("text", ["y = QLinearConv (x, s, p, w, s, q, r, z)", "y = QuantizeLinear (e, r, z)"])
+def test_convolutions_of_many_products_are_of_bytes_where_32_bits_hold_them(text: str) -> None:
+    before = "c = DequantizeLinear (x, s, p) d = DequantizeLinear (w, s, q) e = Conv (c, d)" if "e," in text else ""
+    model = parse_model(
+        f"""<ir_version: 9, opset_import: ["" : 21]>
+        g (uint8[1, 3700, 4, 4] x, int8[5, 3700, 3, 3] w) => (uint8[1, 5, 2, 2] y)
+        <float s = {{0.001}}, uint8 p = {{3}}, int8 q = {{1}}, float r = {{10.0}}, uint8 z = {{100}}> {{
+        {before} {text} }}"""
+    )
+    inputs_to_initializers(model, {"w": Tensor(bytes_of("int8", (5, 3700, 3, 3)))})
+    fed = {"x": bytes_of("uint8", (1, 3700, 4, 4))}
+    session, reference = (Session(model, providers=own) for own in (("cpu", "reference"), ("reference",)))
+    assert are_bytes(session)
+    np.testing.assert_array_equal(session.run(None, fed)[0], reference.run(None, fed)[0])

@@ -113,9 +113,11 @@ def test_other_products_stay_products_of_floats(body: Any) -> None:
     assert not any(isinstance(nest, Contraction) and nest.is_of_bytes for nest in nests)
 
 
-def test_a_long_sum_stays_one_of_floats() -> None:
-    model = codes_to_codes(lambda x: op.MatMul(x, dequantised(weights(33100, 2))), (1, 33100), 0)
+@pytest.mark.parametrize("is_held", [False, True])
+def test_a_long_sum_that_32_bits_may_not_hold_stays_one_of_floats(is_held: bool) -> None:
+    codes = weights(66_000, 2) if is_held else np.full((66_000, 2), -128, np.int8)
+    model = codes_to_codes(lambda x: op.MatMul(x, dequantised(codes)), (1, 66_000), 0)
     session = Session(model, providers=("cpu",), fallback=False)
     assert session.compiled is not None
     nests = [nest for kernel in kernels_in(session.compiled.scheduled.steps) for nest in kernel.nests]
-    assert not any(isinstance(nest, Contraction) and nest.is_of_bytes for nest in nests)
+    assert any(isinstance(nest, Contraction) and nest.is_of_bytes for nest in nests) == is_held

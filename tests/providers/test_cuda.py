@@ -761,6 +761,19 @@ def test_what_is_exported_lives_as_long_as_what_took_it() -> None:
     assert "cuCtxSynchronize" in provider.library.calls
 
 
+@emulated
+def test_what_is_exported_is_a_copy_where_one_is_wanted_and_stays_on_its_device() -> None:
+    memory = Emulated().memory
+    array = DeviceArray.of(normal(3, 4), memory)
+    for copy, is_same in ((True, False), (False, True), (None, True)):
+        capsule = array.__dlpack__(stream=None, max_version=(1, 0), dl_device=(2, 0), copy=copy)
+        taken = imported(Capsule(capsule), memory, 0)
+        assert (taken.address == array.address) is is_same
+        np.testing.assert_array_equal(taken.numpy(), normal(3, 4))
+    with pytest.raises(BufferError, match="on a device"):
+        array.__dlpack__(stream=None, dl_device=(1, 0))
+
+
 class Capsule:
     """A tensor that has only this capsule."""
 

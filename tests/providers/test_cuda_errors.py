@@ -79,6 +79,30 @@ class _Calling:
 
 
 @emulated
+def test_what_a_thread_captures_is_its_own_where_all_use_one_stream() -> None:
+    provider, feeds = Emulated(), {"x": normal(9)}
+    memory = provider.memory
+    memory.enter()
+    memory._stream = memory.driver.integer("cuStreamCreate", 1, kind=ctypes.c_void_p)
+    one, other = (opened(graph("float[n] x", f"y = {name} (x)"), provider) for name in ("Exp", "Neg"))
+    for session in (one, other):
+        session.run(None, feeds)
+    launch, results = memory.launch, []
+
+    def meets(*arguments: Any) -> None:
+        memory.launch = launch  # type: ignore[method-assign]
+        thread = threading.Thread(target=lambda: results.append(other.run(None, feeds)[0]))
+        thread.start()
+        thread.join()
+        launch(*arguments)
+
+    memory.launch = meets  # type: ignore[method-assign, assignment]
+    np.testing.assert_allclose(one.run(None, feeds)[0], np.exp(feeds["x"]), 1e-5)
+    np.testing.assert_array_equal(results, [-feeds["x"]])
+    np.testing.assert_allclose(one.run(None, feeds)[0], np.exp(feeds["x"]), 1e-5)
+
+
+@emulated
 def test_threads_that_capture_loops_count_with_the_same_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     memory, own = Emulated().memory, block_of
 

@@ -110,6 +110,20 @@ def test_rows_that_have_no_room_come_after_others(
 
 
 @emulated
+@pytest.mark.parametrize("alone", [(name, 1) for name in recurrence_plans._TILES], indirect=["alone"])
+@pytest.mark.usefixtures("alone")
+def test_an_infinite_weight_is_multiplied_once() -> None:
+    hidden = 5
+    recurrent, own = ", ".join(["0.5, 0.25, -0.5, 0.125, inf"] * hidden), ", ".join(["0.5"] * 2 * hidden)
+    text = f"""<ir_version: 10, opset_import: ["" : 21]> g (float[t, b, 2] x, float[1, b, {hidden}] h) => (y)
+        <float[1, {hidden}, 2] w = {{{own}}}, float[1, {hidden}, {hidden}] r = {{{recurrent}}}> {{
+            y = RNN <hidden_size = {hidden}> (x, w, r, , , h) }}"""
+    feeds = {"x": np.ones((2, 3, 2), np.float32), "h": np.ones((1, 3, hidden), np.float32)}
+    session = Session(ingot.parse_model(text), providers=(Emulated(), "reference"), fallback=False)
+    np.testing.assert_array_equal(session.run(None, feeds)[0], np.ones((2, 1, 3, hidden), np.float32))
+
+
+@emulated
 @pytest.mark.parametrize(("length", "batch"), [(0, 2), (1, 1), (5, 0)])
 def test_sequences_and_batches_of_any_size(length: int, batch: int) -> None:
     model = network("LSTM", 8, 2)

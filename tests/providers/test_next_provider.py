@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import threading
 from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 import ingot
 from ingot import Session
+from ingot.cli.explain_page import page
 from ingot.dtypes import Array
 from ingot.node_sessions import NodeSessions
 from ingot.prim.tensor import Concat, Gather, Map, Pad, Reduce
 from ingot.providers.cpu import Cpu
+from ingot.tools.inspect.bodies import traced
+from ingot.tools.inspect.explained import explained
+from ingot.tools.inspect.measured import measured
 
 HEAD = '<ir_version: 10, opset_import: ["" : 21, "ai.onnx.ml" : 4]>'
 
@@ -77,6 +83,13 @@ def test_few_integers_are_constants_of_a_session_each_and_those_that_keep_changi
     assert taken == {"Gather": [True] * 8}
 
 
+def test_few_integers_of_another_shape_are_another_constant() -> None:
+    text = "g (float[9] x, int64[n, m] i) => (y) { y = Gather (x, i) }"
+    shapes = ((2, 3), (3, 2), (0, 5), (5, 0))
+    taken = check(text, *({"x": floats(9), "i": np.arange(n * m).reshape(n, m)} for n, m in shapes))
+    assert taken == {"Gather": [True] * 4}
+
+
 def test_strings_and_bodies_are_left_to_the_reference() -> None:
     taken = check(
         """g (string[n] s, float[n] x, bool c) => (int64[n] k, float[n] y) {
@@ -100,6 +113,25 @@ def test_who_computes_a_node_is_told() -> None:
         for node in calls
     }
     assert told == {"Exp": "cpu", "RegexFullMatch": "reference"}
+
+
+def test_pages_say_who_computed_what() -> None:
+    session, _ = opened("""g (float[n] x, string[n] s) => (float[n] y, bool[n] b) {
+        y = Exp (x) b = RegexFullMatch <pattern = "a+"> (s) }""")
+    compiled = session.compiled
+    assert compiled is not None
+    trace = traced(compiled)
+    times = measured(session, trace, {"x": floats(2), "s": np.array(["a", "b"], object)}, 0)
+    assert [step.title for step in times.steps] == [
+        "Exp on the processor one by one",
+        "RegexFullMatch on the reference",
+    ]
+    console = Console(width=200, record=True, file=io.StringIO())
+    for part in page("model", explained(compiled, trace, {"n": 2}, times, session)):
+        console.print(part)
+    shown = console.export_text()
+    assert "2 nodes: 0 computed in 0 kernels, 1 on the processor one by one, 1 on the reference" in shown
+    assert "% on the processor one by one and on the reference" in shown
 
 
 def test_an_error_of_a_run_is_told_in_the_names_of_the_model() -> None:

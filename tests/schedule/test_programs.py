@@ -154,6 +154,25 @@ kernel k1(x: float32[360], k1_out: float32[40], k2_out: float32[40])
     )
 
 
+def test_a_reduction_whose_result_is_computed_with_that_of_another_is_merged_with_it() -> None:
+    x = parameter("x", 40, 9)
+    least = reduce_("minimum", x, (1,))
+    schedules_to(
+        [least, reduce_("maximum", x, (1,)) - least],
+        """
+kernel k1(x: float32[360], k1_out: float32[40], k2_out: float32[40])
+  for i0 < 40 parallel:
+    r0 = inf
+    r0_1 = -inf
+    for j1 < 9 vector:
+      r0 = minimum(r0, x[i0*9 + j1])
+      r0_1 = maximum(r0_1, x[i0*9 + j1])
+    k1_out[i0] = r0
+    k2_out[i0] = r0_1 - r0
+""",
+    )
+
+
 def test_reductions_of_other_elements_or_of_each_other_are_kernels_of_their_own() -> None:
     x, y = parameter("x", 40, 9), parameter("y", 40, 9)
     assert texts_of(reduce_("maximum", x, (1,)), reduce_("add", y, (1,))).count("kernel") == 2

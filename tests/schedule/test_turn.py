@@ -10,9 +10,13 @@ import pytest
 import ingot
 from fuse.programs import N, parameter
 from ingot.dtypes import DType
-from ingot.prim import apply, gather, permute
+from ingot.loops.ir import kernels_in
+from ingot.loops.show import show_kernel
+from ingot.prim import apply, gather, pad, permute
 from ingot.prim.tensor import Tensor
-from schedule.scheduled_programs import schedules_to, texts_of
+from ingot.schedule.target import Target
+from lower.guarded import fenced
+from schedule.scheduled_programs import V3, V4, scheduled, schedules_to, texts_of
 
 
 def test_a_transposition_is_in_blocks_of_as_many_rows_as_a_vector_has_lanes() -> None:
@@ -134,3 +138,41 @@ def test_an_index_out_of_range_is_an_error_where_rows_are_turned() -> None:
         np.testing.assert_array_equal(session(x, at), x[at].T)
         with pytest.raises(ingot.IngotError):
             session(x, np.where(np.arange(many) == many - 1, 50, at))
+
+
+PADS = [(0, 1, 0, 2), (2, 0, 1, 0), (1, 1, 1, 1), (20, 0, 0, 19), (0, 20, 19, 0), (-1, 3, -2, 1), (3, -1, 0, -4)]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int8, np.uint8, np.int64])
+@pytest.mark.parametrize("shape", [(16, 16), (17, 33), (40, 24), (31, 129)])
+@pytest.mark.parametrize("pads", PADS, ids=str)
+@pytest.mark.parametrize("fill", [0, 7])
+def test_a_padded_transposition_moves_every_element(
+    dtype: Any, shape: tuple[int, int], pads: tuple[int, int, int, int], fill: int
+) -> None:
+    x = np.random.default_rng(0).integers(0, 100, (2, *shape)).astype(dtype)
+    kind = ingot.DType.of(x.dtype).onnx_name
+    top, left, bottom, right = pads
+    text = f"""<ir_version: 10, opset_import: ["" : 21]> g ({kind}[n, {shape[0]}, {shape[1]}] x) => (y)
+        <int64[6] pads = {{0, {top}, {left}, 0, {bottom}, {right}}}, {kind} fill = {{{fill}}}> {{
+        p = Pad (x, pads, fill) y = Transpose <perm = [0, 2, 1]> (p) }}"""
+    kept = x[:, max(0, -top) : shape[0] - max(0, -bottom), max(0, -left) : shape[1] - max(0, -right)]
+    around = [(0, 0), (max(0, top), max(0, bottom)), (max(0, left), max(0, right))]
+    expected = np.pad(kept, around, constant_values=fill).transpose(0, 2, 1)
+    with fenced() as fences:
+        y = ingot.Session(ingot.parse_model(text), providers=("cpu",), fallback=False)(fences.holding(x))
+    np.testing.assert_array_equal(y, expected)
+
+
+@pytest.mark.parametrize(("target", "axis"), [(V4, 0), (V4, 1), (V3, 0)])
+def test_a_padded_transposition_is_in_blocks_where_masks_are(target: Target, axis: int) -> None:
+    before = [1 if axis == number else 0 for number in range(2)]
+    result = permute(pad(parameter("x", 40, 40), before, [0, 0]), (1, 0))
+    (kernel,) = kernels_in(scheduled([result], target).steps)
+    assert " jam:" in show_kernel(kernel)
+
+
+def test_padding_along_what_is_read_takes_masks() -> None:
+    result = permute(pad(parameter("x", 40, 40), [0, 1], [0, 0]), (1, 0))
+    (kernel,) = kernels_in(scheduled([result], V3).steps)
+    assert " jam:" not in show_kernel(kernel)

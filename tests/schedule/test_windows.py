@@ -10,9 +10,10 @@ from ingot.codegen.llvm.host import host
 from ingot.dtypes import Array
 from ingot.ir import Model
 from ingot.ir.types import TensorType
-from ingot.loops.ir import Kernel, Staged, kernels_in
+from ingot.loops.ir import Kernel, Position, Staged, kernels_in
 from ingot.loops.parametrise import parametrise
 from ingot.loops.show import show_kernel
+from ingot.loops.walk import walk
 from lower.guarded import fenced
 
 HEADER = '<ir_version: 13, opset_import: ["" : 22]>'
@@ -141,6 +142,30 @@ def test_the_memory_of_other_kernels_is_filled_again() -> None:
     for _ in range(2):
         for result, right in zip(session.run(None, {"x": x}), expected, strict=True):
             np.testing.assert_allclose(result, right, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("rows", [17, 29, 30])
+def test_results_may_lie_in_the_memory_of_what_is_added(rows: int) -> None:
+    shape = f"float[1, 3, {rows}, 40]"
+    five = "<kernel_shape = [5, 5], pads = [2, 2, 2, 2]>"
+    body = f"a = Exp (x) m = AveragePool {five} (x) s = Add (m, a) y = AveragePool {five} (s)"
+    model = ingot.parse_model(f"{HEADER} g ({shape} x) => ({shape} y) {{ {body} }}")
+    session, x = compiled(model), image(model)
+    assert len(staged(session)) >= 1
+    (expected,) = ingot.Session(model, providers=("reference",)).run(None, {"x": x})
+    np.testing.assert_allclose(session.run(None, {"x": x})[0], expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("rows", "copies"), [(17, 0), (31, 0), (32, 1), (33, 1), (14, 1)])
+def test_blocks_of_rows_that_something_is_added_to_do_not_overlap(rows: int, copies: int) -> None:
+    """What is added twice where its memory has the sum already would be wrong."""
+    shape = f"float[1, 3, {rows}, 40]"
+    weights = "float[3, 1, 5, 5] f = {" + ", ".join(["0.5"] * 75) + "}"
+    body = "c = Conv <group = 3, pads = [2, 2, 2, 2]> (x, f) y = Add (c, z)"
+    session = compiled(ingot.parse_model(f"{HEADER} g ({shape} x, {shape} z) => ({shape} y) <{weights}> {{ {body} }}"))
+    assert len(staged(session)) == copies
+    for nest in staged(session):
+        assert not any(isinstance(node, Position) for node in walk(nest))
 
 
 def test_small_windows_and_narrow_images_are_not_copied() -> None:

@@ -228,3 +228,14 @@ def test_a_graph_or_a_function_may_be_called_like_a_part_of_the_program(
             node.doc_string = "noted"
         built = rebuilt(model, tmp_path, style)
         assert differs(model, built if style == "build" else ingot.from_onnx(built)) is None
+
+
+def test_a_model_whose_nodes_stand_in_another_order_is_refused_with_what_mends_it() -> None:
+    model = ingot.parse_model(
+        '<ir_version: 10, opset_import: ["" : 21]> g (float[2] x) => (y) { y = Neg (a) a = Abs (x) }'
+    )
+    with pytest.raises(ingot.CheckError, match="defined only later") as caught:
+        to_source(model)
+    assert "ingot.repair(model)" in (caught.value.hint or "")
+    ingot.repair(model)
+    assert "Neg" in to_source(model).text

@@ -34,6 +34,7 @@ def test_what_the_first_picture_does_not_show_is_not_imported(tmp_path: Path) ->
     imported = set(done.stdout.split())
     assert "ingot.view.scene" in imported
     assert imported.isdisjoint({"numpy.ma", "numpy.random", "hashlib", "llvmlite", "http.server", "ssl", "email"})
+    assert "ml_dtypes" not in imported
     assert imported.isdisjoint({"ingot.infer", "ingot.ops.catalog", "ingot.session", "ingot.cli.placement"})
     assert imported.isdisjoint({"ingot.view.details", "ingot.view.running", "ingot.view.editing.document"})
 

@@ -166,6 +166,29 @@ def test_types_and_sizes_that_were_inferred_are_found(open_page: Open, encoder: 
     page.wait_for_selector("#hits li b:text-is('Exp')")
 
 
+def test_groups_are_found_and_nodes_by_the_groups_that_they_are_in(open_page: Open) -> None:
+    model = layers(6)
+    for number, node in enumerate(model.graph.nodes[:-1]):  # named as PyTorch's exporter does it
+        modules = f": net.Net/encoder: net.Encoder/encoder.layer.{number // 8}: net.EncoderLayer"
+        node.name = f"n{number}"
+        node.metadata["namespace"] = f"{modules}/{node.name}: aten.op"
+    page = open_page(model)
+    page.fill("#search", "layer.4")
+    page.wait_for_selector("#hits li b:text-is('group')")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#panel .row:has-text('5 of 6')")
+    for words in ("layer.3 tanh", "encoderlayer tanh"):
+        page.fill("#search", words)
+        page.wait_for_selector("#hits li b:text-is('Tanh')")
+    assert page.locator("#hits li").count() == 6
+    page.fill("#search", "layer.3 tanh")
+    page.wait_for_function("document.querySelectorAll('#hits li').length === 1")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#panel h1:text-is('Tanh')")
+    page.fill("#search", "layer.9")
+    page.wait_for_selector("#hits li:text('nothing')")
+
+
 def test_a_value_is_followed_from_the_panel_to_its_readers(open_page: Open) -> None:
     page = open_page(parsed("a = Tanh (x) b = Exp (a) c = Neg (a) y = Add (b, c)"))
     click(page, "Tanh")

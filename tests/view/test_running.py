@@ -89,6 +89,11 @@ def test_more_threads_than_processors_are_refused(answers: Answers) -> None:
         post(answers, "profile/tab", threads=100_000, seconds=0)
 
 
+def test_a_precision_that_is_no_name_is_refused(answers: Answers) -> None:
+    with pytest.raises(InputError, match="'precision' is the name of one"):
+        post(answers, "profile/tab", precision=["bf16"], seconds=0)
+
+
 @pytest.mark.parametrize(
     ("path", "body"),
     [
@@ -102,6 +107,7 @@ def test_more_threads_than_processors_are_refused(answers: Answers) -> None:
         ("feed/tab/9/0/x.npy", b""),
         ("feed/tab/x/0/x.npy", b""),
         ("compare/tab", b'{"run": 1, "with": "nobody"}'),
+        ("compare/tab", b'{"run": 1, "with": ["cpu"]}'),
         ("other/tab", b"{}"),
     ],
 )

@@ -56,6 +56,13 @@ def test_a_file_that_does_not_fit_is_refused_by_its_own_name() -> None:
     assert not inputs.arrays
 
 
+@pytest.mark.parametrize("content", ["[300]", "[-1]", "[1e400]", "[99999999999999999999999]", "[" * 100_000, '["one"]'])
+def test_numbers_that_an_input_has_no_type_for_are_refused(content: str) -> None:
+    inputs = Runs(parsed("y = Add (x, x)", inputs="uint8[n] x")).inputs
+    with pytest.raises(InputError, match=r"'x\.json' (makes no uint8\[n\] for input 'x'|is not JSON)"):
+        inputs.upload(0, "x.json", content.encode())
+
+
 def test_values_that_are_not_held_are_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ingot.view.runs._MOST_BYTES", 0)
     runs = Runs(parsed(BODY))
@@ -126,6 +133,8 @@ def test_a_slider_changes_an_input_in_its_own_type() -> None:
     assert changed(numbers, Change("element", 9.0, 3))[3] == 9
     assert changed(numbers, Change("noise", 0.0)).tolist() == numbers.tolist()
     assert not np.array_equal(changed(numbers, Change("noise", 0.1)), numbers)
+    noisy = changed(np.array([1.0, np.nan, np.inf, 2.0], np.float32), Change("noise", 0.1))
+    assert np.isfinite(noisy).tolist() == [True, False, False, True]
     bytes_ = np.array([200, 3], np.uint8)
     assert changed(bytes_, Change("scale", 2.0)).tolist() == [255, 6]
     assert changed(np.array([True]), Change("scale", 0.0)).tolist() == [False]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -12,14 +13,13 @@ from ingot.cli.printable import printable
 from ingot.cli.show import heading, rows
 from ingot.cli.units import counted, size_text
 from ingot.tools.inspect.explained import Explained, KernelEntry, NodeEntry
+from ingot.tools.inspect.titles import where
 from ingot.tools.inspect.trace import How
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 _TIMES = ("time", "share")
-_BY = {"cpu": "processor, one by one"}
-"""What a provider is called that computes nodes one by one, where that is not its name."""
 _ABSENT = {
     How.KNOWN: "computed when the model is compiled: constants, and sizes",
     How.SAME: "they give what they read",
@@ -40,7 +40,7 @@ def page(model: str, explained: Explained) -> Iterator[RenderableType]:
     called = [node for node in explained.nodes if node.how == How.CALLED.value]
     if called:
         for provider in dict.fromkeys(node.provider for node in called):
-            yield heading(f"on the {_BY.get(provider or '', provider)}")
+            yield heading(where(provider))
             yield rows(_called(node, explained) for node in called if node.provider == provider)
     for how, note in _ABSENT.items():
         nodes = [node for node in explained.nodes if node.how == how.value]
@@ -109,7 +109,12 @@ def _share(seconds: float | None, explained: Explained) -> str:
 def _sums(explained: Explained) -> Iterator[str]:
     computed = explained.counts.get(How.COMPUTED.value, 0)
     parts = [f"{computed:,} computed in {counted(len(explained.kernels), 'kernel')}"]
-    parts += [f"{count:,} {how}" for how, count in explained.counts.items() if how != How.COMPUTED.value]
+    called = Counter(where(node.provider) for node in explained.nodes if node.how == How.CALLED.value)
+    for how, count in explained.counts.items():
+        if how == How.CALLED.value:
+            parts += [f"{number:,} {place}" for place, number in called.items()]
+        elif how != How.COMPUTED.value:
+            parts.append(f"{count:,} {how}")
     yield f"{counted(len(explained.nodes), 'node')}: {', '.join(parts)}"
     moved = [
         kernel.bytes_read + kernel.bytes_written
@@ -121,7 +126,8 @@ def _sums(explained: Explained) -> Iterator[str]:
         assert explained.seconds_in_kernels is not None
         assert explained.seconds_on_the_reference is not None
         whole, kernels, calls = _whole(explained), explained.seconds_in_kernels, explained.seconds_on_the_reference
-        shares = f"{kernels / whole:.1%} in kernels, {calls / whole:.1%} on the reference"
+        places = " and ".join(called) or How.CALLED.value
+        shares = f"{kernels / whole:.1%} in kernels, {calls / whole:.1%} {places}"
         yield f"{seconds_text(explained.seconds)} a run: {shares}, {1 - (kernels + calls) / whole:.1%} around them"
 
 

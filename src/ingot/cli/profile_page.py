@@ -89,7 +89,8 @@ def _totals(measured: Measured) -> Iterator[tuple[str, str]]:
         limits = f"{measured.limits[0] / 1e9:,.0f} GFLOP/s of float32 and {measured.limits[1] / 1e9:,.0f} GB/s"
         yield "", f"of the {limits} that the device has: {of[0]} and {of[1]}"
     if len(kernels) < len(measured.steps):
-        yield seconds_text(measured.calls), f"in {counted(len(measured.steps) - len(kernels), 'node')} on the reference"
+        where = "on the reference" if measured.provider == "cpu" else "one by one"
+        yield seconds_text(measured.calls), f"in {counted(len(measured.steps) - len(kernels), 'node')} {where}"
     yield seconds_text(measured.whole), f"a run as a whole, {_compared(measured)}"
     if measured.limits is None:
         start = "starting a kernel alone to measure it, which a run does not do"

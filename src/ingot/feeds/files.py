@@ -68,7 +68,7 @@ def _member(value: Value, path: Path) -> np.ndarray[Any, Any]:
 def _from_json(value: Value, path: Path) -> Any:
     try:
         content = json.loads(path.read_text("utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"'{path}' is not JSON: {error}") from None
     if isinstance(content, dict) and (value.name in content or len(content) == 1):
         content = content.get(value.name, next(iter(content.values())))
@@ -77,7 +77,7 @@ def _from_json(value: Value, path: Path) -> Any:
         return content
     try:
         return np.asarray(content, type_.dtype.numpy)
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         raise InputError(f"'{path}' makes no {type_} for input '{value.name}'") from None
 
 

@@ -17,7 +17,7 @@ from ingot.ir.tensor import Tensor
 from ingot.ir.types import TensorType
 from ingot.ir.value import Value
 from ingot.ops.facts import Fact
-from ingot.ops.linalg.byte_products import sum_type
+from ingot.ops.linalg.byte_products import are_held, sum_type
 from ingot.passes.replacing import add_constant, replace
 from ingot.queries.values import dtype, elements, only_reader, produced_by, rank, read, shape
 
@@ -71,7 +71,7 @@ def _operands(node: Node, facts: Facts) -> _Operands | None:
     if sizes is None or shape(node.output, facts) is None or _columns_refuse(node, right, len(sizes)):
         return None
     products = prod(sizes[1:]) if node.applies("Conv") else sizes[-1 if node.get("transB", 0) else -2]
-    if len(sizes) < 2 or sum_type(products) is not DType.INT32:
+    if len(sizes) < 2 or (sum_type(products) is not DType.INT32 and not _are_held(node, right, facts)):
         return None
     bias = None
     if (third := read(node, 2)) is not None:
@@ -89,6 +89,18 @@ def _columns_refuse(node: Node, right: _Codes, axes: int) -> str | None:
         return None
     columns = 0 if node.applies("Conv") or node.get("transB", 0) else axes - 1
     return None if right.axis % axes == columns else "scales are along another axis"
+
+
+def _are_held(node: Node, right: _Codes, facts: Facts) -> bool:
+    """Whether 32 bits hold the sums of the products of all bytes with those of the right operand, which are known."""
+    codes, zero = elements(right.codes, facts), elements(right.zero, facts)
+    if codes is None:
+        return False
+    axes = tuple(range(1, codes.ndim)) if node.applies("Conv") else (codes.ndim - (1 if node.get("transB", 0) else 2),)
+    points = np.zeros((), np.int64) if zero is None else zero.astype(np.int64)
+    if points.size > 1:
+        points = points.reshape([-1 if axis == right.axis % codes.ndim else 1 for axis in range(codes.ndim)])
+    return are_held(codes.astype(np.int64) - points, axes)
 
 
 def _codes(value: Value | None, facts: Facts) -> _Codes | None:

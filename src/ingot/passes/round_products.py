@@ -1,7 +1,7 @@
 """Products in fewer bits: operands of float32 products rounded to 16-bit floats or bytes, written in the standard.
 
 Rounded operands are cast back, so that sums stay in float32: `Cast(Cast(x, to=bfloat16), to=float)`. Lowering
-multiplies what was cast from 16 bits as it is.
+multiplies what was cast from 16 bits as it is. The standard has no LSTM of bytes: that is onnxruntime's.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ from ingot.ir.node import Node
 from ingot.ir.tensor import Tensor
 from ingot.ir.types import TensorType
 from ingot.ir.value import Value
+from ingot.ops.contrib.domain import MICROSOFT
 from ingot.ops.facts import Fact
 from ingot.ops.quantization.parameters import encode, parameters
 from ingot.passes.precisions import refuse_precision
-from ingot.passes.replacing import add_constant, replace
+from ingot.passes.replacing import add_constant, drop, replace
 from ingot.prim.functions import NARROW_FLOATS
 from ingot.queries.values import dtype, elements, produced_by, rank, read, shape
 
@@ -39,22 +40,29 @@ _FEW_PLACES, _MANY_FILTERS = 64, 1 << 14
 cache holds, takes longer than sums of bfloat16 without a transform."""
 _FEWEST = 4
 """Channels and filters of a group from which on it is multiplied as a matrix."""
+_FEWEST_UNITS = 64
+"""Units of a state from which on multiplying it as bytes takes less time than finding its range and rounding it."""
+_BEFORE_SCALES = 8
+"""Inputs of an LSTM, which those of one of bytes begin with."""
 _WINDOWS = ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
 
 
 def round_products(model: Model, facts: Facts, precision: str) -> int:
     """Run the products of a model in a precision, in subgraphs too; how many. `facts` stay true."""
     chosen = [node for node in products(model, facts) if refuses(node, facts, precision) is None]
-    round_nodes(chosen, facts, precision)
+    round_nodes(model, chosen, facts, precision)
     return len(chosen)
 
 
-def round_nodes(nodes: Sequence[Node], facts: Facts, precision: str) -> None:
-    """Run products in a precision that none of them refuses."""
+def round_nodes(model: Model, nodes: Sequence[Node], facts: Facts, precision: str) -> None:
+    """Run products of a model in a precision that none of them refuses."""
     rounding = _Rounding(facts, precision)
     for node in nodes:
         if precision in NARROW:
             rounding.round(node)
+        elif node.applies("LSTM"):
+            rounding.quantise_recurrent(node)
+            model.opset_imports.setdefault(MICROSOFT, 1)
         else:
             rounding.quantise(node)
 
@@ -134,7 +142,7 @@ def _has_few_places(node: Node, facts: Facts) -> bool:
 
 def _bytes_refuse(node: Node, weights: dict[int, Array], facts: Facts) -> str | None:
     if node.applies(*_RECURRENT):
-        return "it is recurrent"
+        return _recurrent_refuses(node, weights)
     if 1 not in weights or (weights[1].ndim != 2 and not node.applies("Conv")):
         return "its weights are no matrix on the right"
     if not np.isfinite(weights[1]).all():
@@ -142,6 +150,20 @@ def _bytes_refuse(node: Node, weights: dict[int, Array], facts: Facts) -> str | 
     if node.applies("Gemm") and (node.get("transA", 0) or node.get("alpha", 1.0) != 1 or node.get("beta", 1.0) != 1):
         return "it is transposed or scaled"
     return "its rank is unknown" if rank(node.outputs[0], facts) is None else None
+
+
+def _recurrent_refuses(node: Node, weights: dict[int, Array]) -> str | None:
+    if not node.applies("LSTM"):
+        return "no operator has its gates of bytes"
+    if node.get("layout", 0):
+        return "its batch comes first"
+    if set(weights) != {1, 2}:
+        return "some of its weights are no constants"
+    if any(weight.ndim != 3 or not weight.size for weight in weights.values()):
+        return "its weights are no matrices"
+    if weights[2].shape[2] < _FEWEST_UNITS:
+        return "its states are too short"
+    return None if all(np.isfinite(weight).all() for weight in weights.values()) else "its weights are not finite"
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +193,7 @@ class _Rounding:
                 continue
             if place in weights:
                 node.replace_input(place, self._weight(node, value, weights[place]))
-            elif place < 2 and self._precision == "bf16" and not node.applies(*_RECURRENT):
+            elif place < 2 and self._precision == "bf16" and (place == 0 or not node.applies(*_RECURRENT)):
                 node.replace_input(place, self._activation(node, value))
 
     def _weight(self, node: Node, value: Value, array: Array) -> Value:
@@ -238,6 +260,32 @@ class _Rounding:
                 facts[result.value] = real
                 result = op.Add(result, bias)
         replace(node.output, result.value, facts)
+
+    def quantise_recurrent(self, node: Node) -> None:
+        """Have an LSTM multiply bytes: what it reads by its range, its state by the range of each step."""
+        graph = node.graph
+        assert graph is not None
+        inputs = [*node.inputs, *[None] * (_BEFORE_SCALES - len(node.inputs))]
+        for place, weight in _weights(node, self._facts).items():
+            entering = node.inputs[place]
+            assert entering is not None
+            codes, scale = _coded(weight.reshape(-1, weight.shape[2]), 0)
+            gates = weight.shape[:2]
+            for array, suffix in (
+                (codes.reshape(weight.shape).swapaxes(1, 2), "int8"),
+                (scale.reshape(gates), "scale"),
+                (np.zeros(gates, np.int8), "zero_point"),
+            ):
+                stored = Tensor(np.ascontiguousarray(array))
+                inputs.append(add_constant(stored, f"{entering.name}_{suffix}", graph, self._facts))
+            inputs[place] = inputs.pop(-3)
+        attributes = [attribute for attribute in node.attributes.values() if attribute.name != "layout"]
+        count = len(node.outputs)
+        twin = Node("DynamicQuantizeLSTM", inputs, count, attributes, domain=MICROSOFT, name=node.name)
+        graph.insert_before(node, twin)
+        for old, new in zip(node.outputs, twin.outputs, strict=True):
+            replace(old, new, self._facts)
+        drop(node)
 
     def _beside(self, reshaped: Any, bias: Value, axes: int) -> Value:
         sizes = shape(bias, self._facts)

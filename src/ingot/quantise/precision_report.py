@@ -156,7 +156,7 @@ def _with_twins(model: Model, precision: Precision) -> list[tuple[Node, str]]:
         _return(model, [node.outputs[0], twin.output], facts)
         pairs.append((node, twin.output.name))
         twins.append(twin)
-    round_nodes(twins, facts, precision)
+    round_nodes(model, twins, facts, precision)
     return pairs
 
 

@@ -24,6 +24,9 @@ class Arena:
         total = 0
         for index in sorted(range(len(sizes)), key=sizes.__getitem__, reverse=True):
             size = -(-sizes[index] // ALIGN) * ALIGN
+            if size == 0:
+                starts[index] = ends[index] = 0
+                continue
             at = 0
             for start, end in sorted([(starts[i], ends[i]) for i in self._neighbours[index] if starts[i] >= 0]):
                 if at + size <= start:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
 from math import ceil, prod
 from operator import itemgetter, le, mul
 
@@ -119,7 +120,8 @@ class Binder:
         self._left = formula.sizes([guard.left for guard in segment.guards])
         self._right = formula.sizes([guard.right for guard in segment.guards])
         scalars = [scalars_of(step, most_trips) for step in segment.steps]
-        self._counts = [(step, len(own)) for step, own in zip(segment.steps, scalars, strict=True)]
+        self._counts = [len(own) for own in scalars]
+        self._firsts = [0, *accumulate(self._counts)]
         self._scalars = formula.sizes([dim for own in scalars for dim in own])
         self._arena_bytes = formula.bytes(
             [(allocation.dtype.numpy.itemsize, allocation.shape) for allocation in self.arena]
@@ -128,11 +130,13 @@ class Binder:
             [(allocation.dtype.numpy.itemsize, allocation.shape) for allocation in self.results]
         )
         self._updates = {
-            step: formula.sizes(step.updates) for step in segment.steps if isinstance(step, KernelStep) and step.updates
+            row: formula.sizes(step.updates)
+            for row, step in enumerate(segment.steps)
+            if isinstance(step, KernelStep) and step.updates
         }
         self._shapes = [formula.sizes(allocation.shape) for allocation in self.results]
         self._arms = [_BoundArm(arm, segment, formula) for arm in segment.arms]
-        self.places, self._packed = _placed([count for _, count in self._counts])
+        self.places, self._packed = _placed(self._counts)
         self._bindings: dict[tuple[int, ...], Binding] = {}
         self._most_bindings = max(_BINDINGS, _BINDING_BYTES // (self._packed.size + _OF_A_BINDING))
         self._layout: Layout | None = None
@@ -188,31 +192,41 @@ class Binder:
         """
         steps = self.segment.steps
         closed = [arm.arm for arm in self._arms if not arm.is_open(values)]
-        unused = {allocation for allocation in self._allocations if _is_in(allocation, closed, self.segment.base)}
-        own = zip(self._allocations, (*self._arena_bytes(values), *self._result_bytes(values)), strict=True)
-        sizes = {allocation: 0 if allocation in unused else size for allocation, size in own}
-        empty = {allocation.slot for allocation, size in sizes.items() if size == 0}
+        sizes = [*self._arena_bytes(values), *self._result_bytes(values)]
+        unused: set[int] = set()
+        if closed:
+            unused = {index for index, own in enumerate(self._allocations) if _is_in(own, closed, self.segment.base)}
+        for index in unused:
+            sizes[index] = 0
+        empty = {own.slot for own, size in zip(self._allocations, sizes, strict=True) if size == 0}
         jumps: dict[int, tuple[int, ...]] = {}
         for row, step in enumerate(steps):
             if any(arm.first <= row < arm.end for arm in closed):
                 jumps[row] = (FAIL, 0, 0, MOST_TRIPS, 0, MOST_TRIPS)
             elif isinstance(step, KernelStep) and step.writes and empty.issuperset(step.writes):
-                if step in self._updates and 0 not in self._updates[step](values):
+                if row in self._updates and 0 not in self._updates[row](values):
                     continue  # it has indices to check, of which none is valid
                 jumps[row] = (GO, row + 1, 0, MOST_TRIPS, 0, MOST_TRIPS)
-        replaced = {steps[row] for row in jumps}
-        owners = [step for step, count in self._counts for _ in range(count)]
-        pairs = zip(owners, self._scalars(values), strict=True)
-        scalars = [0 if owner in replaced else scalar for owner, scalar in pairs]
-        if None in (*sizes.values(), *scalars, *self._left(values)):
+        for index, own in enumerate(self.arena):
+            if all(row in jumps for row in range(own.first - self.segment.base, own.last - self.segment.base + 1)):
+                sizes[index] = 0  # as working memory of a kernel that does not run
+        scalars = list(self._scalars(values))
+        for row in jumps:
+            first = self._firsts[row]
+            scalars[first : first + self._counts[row]] = [0] * self._counts[row]
+        if None in (*sizes, *scalars, *self._left(values)):
             raise self._failure(values, known)
-        self._refuse_disproportion(list(sizes.values()), scalars, known)
+        if max(sizes, default=0) > MOST_BYTES or max(map(abs, scalars), default=0) > min(MOST_STEPS, MOST_TRIPS):
+            self._refuse_disproportion(sizes, scalars, known)
         packed = bytearray(self._packed.pack(*scalars))
         for row, operands in jumps.items():
             _OPERANDS.pack_into(packed, 8 * self.places[row], *operands)
-        layout = self._laid_out(tuple([sizes[allocation] for allocation in self.arena]))
-        needed = layout.total + sum(sizes[allocation] for allocation in self.results)
-        shapes = [(0,) if e in unused else shape(values) for e, shape in zip(self.results, self._shapes, strict=True)]
+        layout = self._laid_out(tuple(sizes[: len(self.arena)]))
+        needed = layout.total + sum(sizes[len(self.arena) :])
+        shapes = [
+            (0,) if index in unused else shape(values)
+            for index, shape in enumerate(self._shapes, start=len(self.arena))
+        ]
         for allocation, shape in zip(self.results, shapes, strict=True):
             if prod(max(size, 1) for size in shape) > MOST_BYTES // allocation.dtype.numpy.itemsize:  # if one is zero
                 raise InputError(f"no array has sizes {list(shape)}")
@@ -230,7 +244,8 @@ class Binder:
             if size > MOST_BYTES:
                 shape = [evaluate(dim, known) for dim in allocation.shape]
                 raise InputError(f"a value of sizes {shape} takes {size:,} bytes")
-        owners = [step for step, count in self._counts for _ in range(count)]
+        steps = zip(self.segment.steps, self._counts, strict=True)
+        owners = [step for step, count in steps for _ in range(count)]
         for step, scalar in zip(owners, scalars, strict=True):
             if abs(scalar) > (MOST_STEPS if isinstance(step, KernelStep) else MOST_TRIPS):
                 raise InputError(f"a computation over these sizes takes {abs(scalar):,} steps")

@@ -86,17 +86,31 @@ class DeviceArray:
     def __dlpack_device__(self) -> tuple[int, int]:
         return self.memory.dlpack_device
 
-    def __dlpack__(self, *, stream: Any = _NOT_ASKED, **options: Any) -> Any:
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = _NOT_ASKED,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
         """A capsule for `from_dlpack` of other libraries; what wrote the tensor is done, so that no stream waits.
 
-        BufferError for those that know no streams, and so no devices.
+        It is one of DLPack's first version, which all know. BufferError for those that know no streams, and so no
+        devices, or want it on another device.
         """
-        del options
-        if stream is _NOT_ASKED:
+        if stream is _NOT_ASKED or tuple(dl_device or self.__dlpack_device__()) != self.__dlpack_device__():
             raise BufferError("the tensor is on a device: x.numpy() is a copy on the host")
         from ingot.runtime.dlpack import exported  # few programs need it
 
-        return exported(self)
+        return exported(self._copied() if copy else self)
+
+    def _copied(self) -> DeviceArray:
+        own = DeviceArray.new(self.memory, self.shape, self.dtype)
+        if self.nbytes:
+            self.memory.copy([(own.address, self.address, self.nbytes)])
+            self.memory.finish()
+        return own
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:

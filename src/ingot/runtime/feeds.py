@@ -79,7 +79,7 @@ def _array(name: str, feed: Any, type_: TensorType) -> Array:
     if not isinstance(feed, np.ndarray | np.generic) and hasattr(feed, "__dlpack__"):
         feed = _from_dlpack(name, feed, type_)
     if isinstance(feed, np.ndarray | np.generic) or hasattr(feed, "__array__"):
-        array = np.asarray(feed)
+        array = _from_numpy(name, feed, type_)
         if array.dtype.kind in "USTO":
             array = _strings(name, array)
         if not array.dtype.isnative:
@@ -93,8 +93,16 @@ def _array(name: str, feed: Any, type_: TensorType) -> Array:
     try:
         array = np.asarray(feed, wanted.numpy if wanted else None)
         return _strings(name, array) if wanted is DType.STRING else array
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         raise InputError(f"input '{name}' is {type_}, and a {type(feed).__name__} makes no such array") from None
+
+
+def _from_numpy(name: str, feed: Any, type_: TensorType) -> Array:
+    """The array of a feed that says by itself what that is."""
+    try:
+        return np.asarray(feed)
+    except (RuntimeError, TypeError, ValueError) as error:  # of another library, which says what to do
+        raise InputError(f"input '{name}' is {type_}, and numpy cannot take what is given: {error}") from None
 
 
 def _from_dlpack(name: str, feed: Any, type_: TensorType) -> Any:

@@ -191,7 +191,7 @@ def _code_scratch(product: Contraction, name: str) -> tuple[Buffer, ...]:
 
 
 def _with_laid_out(nest: Recurrence, laid: _Laid) -> Recurrence:
-    """A recurrence whose products do so."""
+    """A recurrence whose products read their weights as they lie in the memory of a GPU."""
     return replace(
         nest,
         cycles=tuple(

@@ -8,6 +8,7 @@ from dataclasses import replace
 from ingot.dataclass import dataclass
 from ingot.loops.ir import (
     BranchStep,
+    Buffer,
     Index,
     Kernel,
     Let,
@@ -62,15 +63,16 @@ def _merged(steps: Sequence[Step], origins: dict[Kernel, tuple[Kernel, ...]]) ->
             case Kernel() if step in reductions:
                 nest = reductions[step]
                 together = [step]
-                before = _Accesses(step)
+                between = _Accesses()
                 for other in steps[place + 1 : last[_alike(nest)] + 1]:
                     if not isinstance(other, Kernel) or len(together) == _MOST:
                         break
                     both = None
-                    if other in reductions and other not in absorbed and not before.conflict(other):
+                    if other in reductions and other not in absorbed and not between.conflict(other):
                         both = _both(nest, reductions[other], len(together))
-                    before.add(other)
-                    if both is not None:
+                    if both is None:
+                        between.add(other)
+                    else:
                         nest = both
                         together.append(other)
                 yield step if len(together) == 1 else _kernel(nest, together, origins)
@@ -82,8 +84,8 @@ def _merged(steps: Sequence[Step], origins: dict[Kernel, tuple[Kernel, ...]]) ->
 class _Accesses:
     """What kernels write, and what they use at all."""
 
-    def __init__(self, kernel: Kernel) -> None:
-        self._written, self._used = set(kernel.writes), set(kernel.buffers)
+    def __init__(self) -> None:
+        self._written, self._used = set[Buffer](), set[Buffer]()
 
     def add(self, kernel: Kernel) -> None:
         self._written.update(kernel.writes)
@@ -113,7 +115,10 @@ def _reduction_of(kernel: Kernel) -> Nest | None:
 
 
 def _both(nest: Nest, other: Nest, number: int) -> Nest | None:
-    """A nest with the reduction of another one; None unless it has the same loops, and reads the same elements."""
+    """A nest with the reduction of another one; None unless it has the same loops, and reads the same elements.
+
+    What the other one then reads of results of the first is what was stored just before.
+    """
     if _alike(nest) != _alike(other):
         return None
     (first, last), (inner, end) = nest.stages, other.stages
@@ -136,7 +141,26 @@ def _both(nest: Nest, other: Nest, number: int) -> Nest | None:
     )
     if _places(Stage(first.inner, (), reduced.body[len(first.body) :])) != _places(first):
         return None
-    return Nest(nest.rows, (reduced, Stage((), (), (*last.body, *map(renamed, end.body)))))
+    results = {
+        (store.buffer, frozenset(store.index.terms), store.index.offset): store.value
+        for store in last.body
+        if isinstance(store, Store)
+    }
+
+    def forward(node: Node) -> Node:
+        match node:
+            case Load(dtype, buffer, Index() as index, ()):
+                value = results.get((buffer, frozenset(index.terms), index.offset))
+                return node if value is None or value.dtype is not dtype else value
+        return node
+
+    forwarded = tuple(map(Transform(forward), map(renamed, end.body)))
+    before, after = ({store.buffer for store in body if isinstance(store, Store)} for body in (last.body, forwarded))
+    statements = (*reduced.starts, *reduced.body, *last.body, *forwarded)
+    loaded = {part.buffer for part in parts(list(values(statements))) if isinstance(part, Load)}
+    if not before.isdisjoint(after) or not loaded.isdisjoint(before | after):
+        return None
+    return Nest(nest.rows, (reduced, Stage((), (), (*last.body, *forwarded))))
 
 
 def _alike(nest: Nest) -> tuple[object, ...]:

@@ -30,6 +30,7 @@ from ingot.schedule.interleave_chains import interleave_chains
 from ingot.schedule.jam import jam_of, shared_innermost
 from ingot.schedule.loads_inside import loads_inside
 from ingot.schedule.narrow_positions import narrow_positions
+from ingot.schedule.pad_rows import in_parts
 from ingot.schedule.pairs import pairs_in_tiles
 from ingot.schedule.repeat import repeated
 from ingot.schedule.reuse_costly import reuse_costly
@@ -90,9 +91,8 @@ def _across(nest: Nest, across: Var, name: str, target: Target) -> tuple[Stateme
         return staged
     split = jam_of(nest, across, target.registers)
     if split is None:
-        return _shared(
-            rows, _in_columns(nest, across, body, target) or (For(across, body, kind_of_row(across, body, target)),)
-        )
+        loops = _in_columns(nest, across, body, target) or in_parts(body, across, target)
+        return _shared(rows, loops or (For(across, body, kind_of_row(across, body, target)),))
     body = _serial_body([shared_innermost(stage, split.var) for stage in nest.stages])
     jammed: tuple[Statement, ...] = (For(across, split.jammed(body), Kind.VECTOR),)
     if split.rest is None:

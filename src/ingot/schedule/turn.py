@@ -16,6 +16,7 @@ from ingot.loops.ir import (
     CheckedIndex,
     For,
     Index,
+    Inside,
     Kind,
     Literal,
     Load,
@@ -57,7 +58,7 @@ def turned(nest: Nest, target: Target) -> Turned | None:
     along = next((row for row in nest.rows if store.index.factor(row) == 1), None)
     if along is None or lanes == 1 or (isinstance(along.extent, int) and along.extent < lanes):
         return None
-    across = _across(store, along, nest.rows)
+    across = _across(store, along, nest.rows, target)
     if across is None or not isinstance(across.extent, int) or across.extent < lanes:
         return None
     steps = Var(f"{across.name}s", -(-across.extent // lanes))
@@ -73,7 +74,7 @@ def turned(nest: Nest, target: Target) -> Turned | None:
     return Turned(rows, (For(along, (jammed,), Kind.VECTOR),))
 
 
-def _across(store: Store, along: Var, rows: Sequence[Var]) -> Var | None:
+def _across(store: Store, along: Var, rows: Sequence[Var], target: Target) -> Var | None:
     """The row along which all lies contiguous that is read along neither alone; None if there is no such row.
 
     Every element that depends on both rows is then read at another place than it is stored at: storing it twice is safe
@@ -85,11 +86,16 @@ def _across(store: Store, along: Var, rows: Sequence[Var]) -> Var | None:
             loads.append(part)
         elif not isinstance(part, Apply | CheckedIndex | Literal | Position | RuntimeScalar):
             return None
-    if any(load.where for load in loads):
+    padded = [load for load in loads if load.where]
+    where = [condition for load in padded for condition in load.where]
+    indices = [*(load.index for load in padded), *(condition.index for condition in where)]
+    if any(not isinstance(term, Var) for index in indices for term, _ in index.terms):
         return None
     for row in rows:
         both = [load.index for load in loads if _depends(load.index, along) and _depends(load.index, row)]
-        if row is not along and both and all(_is_turned(index, along, row) for index in both):
+        if row is along or not both or not all(_turns(condition, along, row, target) for condition in where):
+            continue
+        if all(_is_turned(index, along, row) for index in both):
             return row
     return None
 
@@ -106,6 +112,12 @@ def _depends(index: Index, var: Var) -> bool:
 def _is_computed(index: Index, var: Var) -> bool:
     """Whether a computed place in an index depends on a variable."""
     return any(not isinstance(term, Var) and moves(term, var) for term, _ in index.terms)
+
+
+def _turns(condition: Inside, along: Var, across: Var, target: Target) -> bool:
+    """Whether a condition holds for whole vectors that are read along `across`, or for some lanes of all of a block."""
+    factor = condition.index.factor(across)
+    return factor == 0 or (target.masks and factor == 1 and condition.index.factor(along) == 0)
 
 
 def _start(steps: Var, lanes: int, length: Dim) -> Index:

@@ -31,8 +31,8 @@ from ingot.loops.ir import (
     Update,
     Var,
 )
-from ingot.loops.rewrite import parts, values, with_index
-from ingot.loops.walk import Node, transform, walk
+from ingot.loops.rewrite import parts, stores, values, with_index
+from ingot.loops.walk import Node, transform
 from ingot.schedule.jam import COMMUTATIVE, is_light
 from ingot.schedule.scratch import THREADS
 from ingot.schedule.target import Target
@@ -43,6 +43,9 @@ _LEAST_WINDOW = 20
 
 _NARROW = 2
 """How many times as long as a row of results vectors are where windows that can be unrolled whole are not copied."""
+
+_FEWEST = 4
+"""Rows of a block that are worth a copy of what they share."""
 
 _MOST_DILATION = 8
 """How far apart the columns of a window are, at most: a copy has all between them."""
@@ -109,15 +112,12 @@ def staged_windows(nest: Nest, across: Var, name: str, target: Target) -> Staged
     outer = [row for row in nest.rows if row is not across]
     if len(reducing) != 1 or not outer or not is_light(nest) or not isinstance(across.extent, int):
         return None
-    stored = {part.buffer for part in walk(nest) if isinstance(part, Store)}
-    if any(isinstance(part, Load) and part.buffer in stored for part in walk(nest)):
-        return None  # rows of blocks that overlap are computed twice
     row = outer.pop()
     window = _window(reducing[0], row, across)
     if window is None:
         return None
     most = (target.registers // 2 - 1) // len(reducing[0].starts)
-    block = _block(row, min(most, MOST_JAMMED // window.height))
+    block = _block(row, min(most, MOST_JAMMED // window.height), may_overlap=not _meets(nest))
     lanes = target.lanes(window.load.dtype.numpy.itemsize)
     if block is None or (
         across.extent * _NARROW <= lanes and block.count * window.height * window.length <= MOST_JAMMED
@@ -192,11 +192,26 @@ def _sliding(load: Load, row: Var, across: Var, rows: Var, columns: Var) -> _Win
     return _Window(load, rows, columns, height, length, row_step, step, dilation, before, width, tuple(beside))
 
 
-def _block(row: Var, most: int) -> _Block | None:
-    """Rows in blocks of about one size, at most so many; where they do not divide, the last two blocks overlap."""
+def _meets(nest: Nest) -> bool:
+    """Whether elements are read where results are stored, in whose memory these may lie."""
+    body = [statement for stage in nest.stages for statement in stage.body]
+    places = {(frozenset(store.index.terms), store.index.offset) for store in stores(body)}
+    loads = [part for part in parts(list(values(body))) if isinstance(part, Load)]
+    return any((frozenset(load.index.terms), load.index.offset) in places for load in loads)
+
+
+def _block(row: Var, most: int, *, may_overlap: bool) -> _Block | None:
+    """Rows in blocks of about one size, at most so many; where they do not divide, the last two blocks overlap.
+
+    Rows of both are stored twice. If they may not, a block has at least a few rows, or there are none.
+    """
     if not isinstance(row.extent, int) or row.extent < 1 or most < 1:
         return None
     blocks = -(-row.extent // most)
+    if not may_overlap:
+        blocks = next((number for number in range(blocks, row.extent // _FEWEST + 1) if row.extent % number == 0), 0)
+    if blocks == 0:
+        return None
     count = -(-row.extent // blocks)
     if blocks == 1:
         return _Block(row, count, None, Index())

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from ingot.dataclass import dataclass
-from ingot.errors import InputError
+from ingot.errors import CheckError, InputError
 from ingot.format.load import load
 from ingot.ir.model import Model
 from ingot.ir.verify import verify, verify_names
@@ -53,7 +53,11 @@ def to_source(model: Model | str | Path, *, style: Style = "build", weights: str
     if style not in STYLES:
         raise InputError(f"there is no style '{style}'", hint=f"styles are {', '.join(STYLES)}")
     opened = load(model) if isinstance(model, str | Path) else model
-    verify(opened)
+    try:
+        verify(opened)
+    except CheckError as error:
+        error.hint = "ingot.repair(model), or ingot check --fix -o OUT, mends what a session repairs"
+        raise
     verify_names(opened)
     arrays = Weights()
     text = _WRITERS[style](opened, arrays, weights).text()

@@ -252,6 +252,7 @@ class Answers:
             "types": [spelled(leaf.node, leaf.value) for leaf in leaves],
             "levels": [level for level, _ in scene.leaves],
             "around": [scene.around(number) for number in levels],
+            "headings": [scene.heading(number) for number in levels],
         }
 
     def numbers(self) -> Mapping[Node | Value, int]:

@@ -9,7 +9,6 @@ from pathlib import Path
 PAGE = Path(__file__).parent / "page"
 
 _IMPORT = re.compile(r"^import\s.*?from\s+\"\./([\w.]+)\";\s*$", re.MULTILINE)
-_EXPORT = re.compile(r"^export (?=(async )?(function|class|const|let))", re.MULTILINE)
 
 
 def whole_page(head: str, data: str, nonce: str = "") -> str:
@@ -53,15 +52,21 @@ def bundle() -> str:
     def add(name: str) -> None:
         if name not in texts:
             texts[name] = ""
-            text = (PAGE / name).read_text("utf-8")
-            for imported in _IMPORT.findall(text):
+            head, rest = _headed((PAGE / name).read_text("utf-8"))
+            for imported in _IMPORT.findall(head):
                 add(imported)
-            body = _EXPORT.sub("", _IMPORT.sub("", text))
             del texts[name]
-            texts[name] = body
+            texts[name] = _IMPORT.sub("", head) + rest.replace("\nexport ", "\n")
 
     add("main.js")
     return "\n".join(texts.values())
+
+
+def _headed(text: str) -> tuple[str, str]:
+    """A module up to its last import, and what follows: patterns that look at every line take long."""
+    last = text.rfind("\nimport ")
+    end = text.index("\n", last + 1) if last >= 0 else 0
+    return text[:end], text[end:]
 
 
 @cache

@@ -134,9 +134,10 @@ def changed(array: Array, change: Change) -> Array:
     wide = array.astype(np.float64)
     if change.kind == "scale":
         return _as(array, wide * change.amount)
-    deviation = float(wide.std()) or 1.0
+    finite = wide[np.isfinite(wide)]
+    deviation = float(finite.std()) if finite.size else 0.0
     noise = np.random.default_rng(0).standard_normal(array.shape)
-    return _as(array, wide + noise * deviation * change.amount)
+    return _as(array, wide + noise * (deviation or 1.0) * change.amount)
 
 
 def _as(array: Array, wide: Any) -> Array:

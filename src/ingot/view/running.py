@@ -175,7 +175,7 @@ class Running:
         if isinstance(other, int):
             runs.differences = self._differences(outcome, runs.outcome(other).arrays, f"run {other}")
             return runs.differences
-        precision = other if other in PRECISIONS else None
+        precision = other if isinstance(other, str) and other in PRECISIONS else None
         if other != "cpu" and precision is None:
             raise NotThere("a run is compared with another one, with 'cpu', or with a precision")
 
@@ -194,6 +194,8 @@ class Running:
         from ingot.view.profiles import profile, profile_json  # imports the compiler
 
         feeds, _ = runs.inputs.feeds(_number(options, "seed"), _shapes(options), {})
+        if not isinstance(options.get("precision") or "", str):
+            raise InputError("'precision' is the name of one")
         precision = options.get("precision") or None
         threads = _optional_number(options, "threads")
         if threads is not None and not 1 <= threads <= len(allowed()):

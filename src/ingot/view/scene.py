@@ -105,6 +105,14 @@ class Scene:
             place.level = self._bodies_of(number, place) if place.group is None else self._laid_out(number, place)
         return place.level
 
+    def heading(self, number: int) -> tuple[str, str]:
+        """What a level is called, and the class of its module, if that is known; it need not be laid out."""
+        place = self._places[number]
+        if place.group is not None:
+            return place.group.title, place.group.of_class
+        assert place.node is not None
+        return place.node.op_type, ""
+
     def around(self, number: int) -> int | None:
         """The level that has this one as a part, of a function that of the first call; None for the main graph."""
         return self._places[number].around

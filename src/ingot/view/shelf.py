@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ingot.errors import InputError
+from ingot.errors import IngotError, InputError
 from ingot.view.answering import Answering, NotThere
 
 _MOST_MODELS = 8
@@ -99,7 +100,9 @@ class Shelf:
         name = main_file(batch.names)
         try:
             answers = Editable(Answers(load_any(Path(batch.folder.name, name)), name), name)
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, IngotError):
+                _name_as_dropped(error, batch.folder.name)
             batch.close()
             raise
         with self._lock:
@@ -116,3 +119,10 @@ class Shelf:
                 batch.close()
             self._batches.clear()
             self._dropped.clear()
+
+
+def _name_as_dropped(error: IngotError, folder: str) -> None:
+    """Let an error name files as whoever dropped them knows them, not where they were put."""
+    prefix = folder + os.sep
+    error.message = error.message.replace(prefix, "")
+    error.where = tuple(line.replace(prefix, "") for line in error.where)

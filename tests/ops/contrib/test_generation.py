@@ -248,6 +248,28 @@ def test_sounds_are_searched(beams: int, times: int, op_type: str) -> None:
     both(op_type, feeds, names, 2, encoder=listener(), decoder=decoder_with_encoder(1, masked=False), **options)
 
 
+def test_how_probable_it_is_that_nobody_speaks_is_given() -> None:
+    """onnxruntime's CPU leaves the memory of that result as it was."""
+    feeds = {"sounds": RNG.standard_normal((2, SIZE, 5)).astype(np.float32), "most": one(9), "least": one(0)}
+    feeds |= {"beams": one(3), "returned": one(1), "length": one(1, np.float32)}
+    feeds["start"] = np.array([[1], [3]], np.int32)
+    names = ["sounds", "most", "least", "beams", "returned", "length", "", "", "", "", "start"]
+    options: dict[str, Any] = {"encoder": listener(), "decoder": decoder_with_encoder(1, masked=False)}
+    options |= {"decoder_start_token_id": 1, "eos_token_id": EOS, "pad_token_id": PAD}
+    made = model("WhisperBeamSearch", feeds, names, 5, vocab_size=VOCABULARY, no_speech_token_id=6, **options)
+    del made.graph.output[3]
+    made.graph.node[0].output[3] = ""
+    for _, _, steps, silent in on_ingot(made, feeds, compiled=False):
+        assert silent.shape == (2,)
+        np.testing.assert_allclose(silent, np.exp(steps[0, :, 0, 6]), rtol=1e-6)
+        np.testing.assert_allclose(np.exp(steps[0, :, 0]).sum(axis=1), 1, rtol=1e-5)
+    unknown = model("WhisperBeamSearch", feeds, names, 5, vocab_size=VOCABULARY, no_speech_token_id=11, **options)
+    del unknown.graph.output[3]
+    unknown.graph.node[0].output[3] = ""
+    with pytest.raises(CheckError, match="no_speech_token_id is 11, there are 11 tokens"):
+        on_ingot(unknown, feeds, compiled=False)
+
+
 def test_the_scores_of_all_steps_are_given() -> None:
     _, _, scores = searched(WORDS[:1], 2, 1, decoder=decoder(), vocab_size=VOCABULARY)
     assert scores.shape == (8, 1, 2, VOCABULARY)

@@ -37,7 +37,7 @@ from ingot.schedule.target import Target
 HAS_COMPILER = shutil.which("cc") is not None
 
 _REGISTERS = [f"{name}.{axis}" for name in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz"]
-_INVALID_VALUE, _INVALID_HANDLE = 1, 400
+_INVALID_VALUE, _INVALID_HANDLE, _IS_CAPTURED = 1, 400, 900
 _MAP_BYTES = 128
 _PLAIN_SHARED = 48 << 10
 SHARED = 97
@@ -49,6 +49,7 @@ _NAMES = {
     _INVALID_HANDLE: b"CUDA_ERROR_INVALID_HANDLE",
     700: b"CUDA_ERROR_ILLEGAL_ADDRESS",
     719: b"CUDA_ERROR_LAUNCH_FAILED",
+    _IS_CAPTURED: b"CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
     901: b"CUDA_ERROR_STREAM_CAPTURE_INVALIDATED",
 }
 _ATTRIBUTES = {13: 1_980_000, 16: 4, 36: 3_201_000, 37: 6144, 75: 9, 76: 0, SHARED: 232_448}
@@ -77,10 +78,9 @@ def as_text(_digest: str, _target: Target, emit: Callable[[], Emitted], /) -> Pe
 
 
 class _Thread(threading.local):
-    """The current context of a thread, and what it captures."""
+    """The current context of a thread."""
 
     context: int | None = None
-    capturing: list[Callable[[], int]] | None = None
 
 
 class Library:
@@ -99,6 +99,8 @@ class Library:
         """The dynamic shared memory that functions may have, where it was set."""
         self._handles: list[Any] = []
         self._current, self._lock = _Thread(), threading.Lock()
+        self._captured: dict[int, list[Callable[[], int]]] = {}
+        """What is captured, by its stream."""
 
     def __getattr__(self, name: str) -> Callable[..., int]:
         if not name.startswith("cu"):
@@ -110,7 +112,7 @@ class Library:
         self.calls.append(name)
         code = self.failures.get(name, 0)
         if code and name == "cuStreamEndCapture":
-            self._current.capturing = None
+            del self._captured[arguments[0]]
         return code or own(self, *arguments) or 0
 
     def _handle(self, out: Any, thing: Any, kind: str | None = None) -> None:
@@ -175,8 +177,8 @@ class Library:
     def do_cuMemcpyDtoHAsync_v2(self, to: int, source: int, size: int, _stream: int) -> None:
         ctypes.memmove(to, source, size)
 
-    def do_cuMemcpyAsync(self, to: int, source: int, size: int, _stream: int) -> None:
-        self._begin(partial(_copy, [to, source, size]))
+    def do_cuMemcpyAsync(self, to: int, source: int, size: int, stream: int) -> None:
+        self._begin(stream, partial(_copy, [to, source, size]))
 
     def do_cuTensorMapEncodeTiled(
         self, out: Any, _type: int, rank: int, address: int, sizes: Any, strides: Any, box: Any, *rest: Any
@@ -212,26 +214,29 @@ class Library:
             return _INVALID_HANDLE
         if module is None:
             places = (ctypes.c_uint64 * (3 * grid[1])).from_address(arguments[0])
-            return self._begin(partial(_copy, list(places)))
+            return self._begin(stream, partial(_copy, list(places)))
         if rest[6] > self.allowed.get(function, _PLAIN_SHARED):
             return _INVALID_VALUE
         kernel = module.kernels[name]
         held = [ctypes.string_at(address, size) for address, size in zip(arguments, kernel.sizes, strict=True)]
         self.launched.append(name)
-        return self._begin(partial(_launch, module, name, grid, block, held, grid[0] if rest[-1] is True else 0))
+        together = grid[0] if rest[-1] is True else 0
+        return self._begin(stream, partial(_launch, module, name, grid, block, held, together))
 
-    def _begin(self, work: Callable[[], int]) -> int:
-        if self._current.capturing is not None:
-            self._current.capturing.append(work)
+    def _begin(self, stream: int, work: Callable[[], int]) -> int:
+        if stream in self._captured:
+            self._captured[stream].append(work)
             return 0
         return work()
 
-    def do_cuStreamBeginCapture_v2(self, _stream: int, _mode: int) -> None:
-        self._current.capturing = []
+    def do_cuStreamSynchronize(self, stream: int) -> int:
+        return _IS_CAPTURED if stream in self._captured else 0
 
-    def do_cuStreamEndCapture(self, _stream: int, out: Any) -> None:
-        self._handle(out, self._current.capturing, "graph")
-        self._current.capturing = None
+    def do_cuStreamBeginCapture_v2(self, stream: int, _mode: int) -> None:
+        self._captured[stream] = []
+
+    def do_cuStreamEndCapture(self, stream: int, out: Any) -> None:
+        self._handle(out, self._captured.pop(stream), "graph")
 
     def do_cuEventCreate(self, out: Any, _flags: int) -> None:
         self._handle(out, "event")

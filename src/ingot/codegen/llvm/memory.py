@@ -186,6 +186,8 @@ class Memory(Lanes, ABC):
             if address is not None:
                 return self._computed(self._lanes_at(address, value, along), value.dtype)
         pointer = self.frame.buffers[value.buffer]
+        if self._lane is not None and self._lane.count > 1 and self._is_turned(value):
+            return self._computed(self._from_block(value, pointer), value.dtype)
         if value.where and (padded := self._padded_apart(value, pointer)) is not None:
             return self._computed(padded, value.dtype)
         inside = self._inside(value.where) if value.where else None
@@ -224,8 +226,6 @@ class Memory(Lanes, ABC):
                 loaded.align = width(value.dtype)
             else:
                 loaded = self._masked("masked.load", whole, [address, I32(width(value.dtype)), mask, fill], whole, PTR)
-        elif self._is_turned(value):
-            loaded = self._from_block(value, pointer, whole)
         elif (apart := self._apart(value.index)) is not None:
             address = b.gep(pointer, [self._base(value.index)], source_etype=kind)
             loaded = self._picked(address, value.dtype, apart, mask, fill)
@@ -297,13 +297,23 @@ class Memory(Lanes, ABC):
         """Whether a load for every place of a jam is one of a block, which lies contiguous along the jam."""
         block, lane = self._block, self._lane
         assert lane is not None
-        if block is None or block.extent != lane.count or value.index.factor(block) != 1 or value.where:
+        if block is None or block.extent != lane.count or value.index.factor(block) != 1:
             return False
-        if any(not isinstance(term, Var) and moves(term, block) for term, _ in value.index.terms):
+        terms = [term for term, _ in value.index.terms if not isinstance(term, Var)]
+        is_computed = any(count_of(self.scalar(term)) > 1 for term in terms)
+        if any(moves(term, block) for term in terms) or (is_computed and value.where):
             return False
-        return lane.mask is None or lane.active is not None
+        if value.index.factor(lane.var) == 1 or (value.index.factor(lane.var) == 0 and not is_computed):
+            return False
+        for condition in value.where:
+            factors = condition.index.factor(block), condition.index.factor(lane.var)
+            if factors[0] != 0 and (factors != (1, 0) or not self.frame.target.masks):
+                return False
+        others = (term for condition in value.where for term, _ in condition.index.terms)
+        opaque = any(not isinstance(term, Var) and count_of(self.scalar(term)) > 1 for term in others)
+        return not opaque and (lane.mask is None or lane.active is not None)
 
-    def _from_block(self, value: Load, pointer: ir.Value, whole: ir.Type) -> ir.Value:
+    def _from_block(self, value: Load, pointer: ir.Value) -> ir.Value:
         """The lanes for one place of a jam, out of a block that is loaded and transposed at the first place.
 
         Where lanes are masked off, the last active one is loaded in their place.
@@ -323,20 +333,56 @@ class Memory(Lanes, ABC):
             if places is not None and lane.mask is not None:
                 first = self.splat(b.extract_element(places, I32(0)), lane.count)
                 places = b.select(lane.mask, places, first)
-            lines = []
+            fill = self._stored(scalars.number(value.dtype, value.fill, lane.count), value.dtype)
+            beside = [condition for condition in value.where if condition.index.factor(block) == 0]
+            mask = self._mask_of_block([condition for condition in value.where if condition not in beside], block)
+            lines: list[ir.Value] = []
             for number in range(lane.count):
                 at = I64(number) if last is None else smaller(b, I64(number), last)
-                place_of = b.add(base, b.mul(at, stride))
+                start = b.add(base, b.mul(at, stride))
                 if places is not None:
-                    place_of = b.add(place_of, b.extract_element(places, I32(number)))
-                address = b.gep(pointer, [place_of], source_etype=stored(value.dtype))
-                line = b.load(address, typ=whole)
-                line.align = width(value.dtype)
-                lines.append(line)
+                    start = b.add(start, b.extract_element(places, I32(number)))
+                address = b.gep(pointer, [start], source_etype=stored(value.dtype))
+                inside = self._inside_at(beside, at) if beside else None
+                if inside is not None:
+                    address = b.select(inside, address, self._zeros())
+                line = self._line(address, value.dtype, mask, fill)
+                lines.append(line if inside is None or value.fill == 0 else b.select(inside, line, fill))
             self._turned[id(value)] = (value, transposed(b, lines))
         assert isinstance(place, ir.Constant)
         wanted: int = place.constant
         return self._turned[id(value)][1][wanted]
+
+    def _mask_of_block(self, where: Sequence[Inside], block: Var) -> ir.Value | None:
+        """The places of a block for which conditions hold, whatever the lane; None if there are none."""
+        b, lane = self.b, self._lane
+        assert lane is not None
+        mask: ir.Value | None = None
+        for condition in where:
+            first = Index(tuple(item for item in condition.index.terms if item[0] is not block), condition.index.offset)
+            bits = b.trunc(self._bits_inside(replace(condition, index=first), lane.count), ir.IntType(lane.count))
+            own = b.bitcast(bits, ir.VectorType(I1, lane.count))
+            mask = own if mask is None else b.and_(mask, own)
+        return mask
+
+    def _line(self, address: ir.Value, dtype: DType, mask: ir.Value | None, fill: ir.Value) -> ir.Value:
+        """A vector of contiguous elements; `fill` where a mask is off."""
+        if mask is not None:
+            return self._masked("masked.load", fill.type, [address, I32(width(dtype)), mask, fill], fill.type, PTR)
+        line = self.b.load(address, typ=fill.type)
+        line.align = width(dtype)
+        return line
+
+    def _inside_at(self, where: Sequence[Inside], number: ir.Value) -> ir.Value:
+        """Whether conditions hold for one lane, given by its number."""
+        b, lane = self.b, self._lane
+        assert lane is not None
+        result: ir.Value = ir.Constant(I1, 1)
+        for condition in where:
+            moved = b.mul(number, self.frame.size(condition.index.factor(lane.var)))
+            index = b.add(self._base(condition.index), moved)
+            result = b.and_(result, b.icmp_unsigned("<", index, self.frame.size(condition.size)))
+        return result
 
     def _picked(self, address: ir.Value, dtype: DType, apart: int, mask: ir.Value | None, fill: ir.Value) -> ir.Value:
         """Elements `apart` from each other, out of as many contiguous vectors; the last vector ends with the last lane.

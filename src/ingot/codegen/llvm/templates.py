@@ -1,6 +1,6 @@
 """Compiled kernel templates by digest: in memory, in the cache on disk, or compiled in the background, each once.
 
-A template may have a draft, of less code (`compact.py`) and compiled with less effort (`effort.py`), which runs until
+A template may have a draft, of less code (`compact.py`) or compiled with less effort (`effort.py`), which runs until
 the template is there. A draft is slower and gives the same results to the bit, but for the sign and payload of NaN; it
 is never cached.
 """
@@ -17,7 +17,7 @@ from ingot.cache import kernels, library
 from ingot.codegen.elf import LinkedCode, linkable
 from ingot.codegen.executable_memory import Code
 from ingot.codegen.llvm.compile import code_later, load
-from ingot.codegen.llvm.effort import first_effort
+from ingot.codegen.llvm.effort import first_draft, is_worth_whole_code
 from ingot.codegen.llvm.kernel import Emitted
 from ingot.dataclass import dataclass
 from ingot.dims import Dim
@@ -40,7 +40,7 @@ Emit: TypeAlias = Callable[[], Emitted]
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What emits a draft of a template, and the operations of the first run that may use it."""
+    """What emits the compact code of a template, and the operations of the first run that may use a draft."""
 
     emit: Emit
     operations: int
@@ -68,15 +68,14 @@ class PendingTemplate:
 
     def begin(self, emit: Emit, draft: Draft | None) -> None:
         """Begin to compile it, or a draft; then the template only when it is asked for, so that drafts go first."""
-        first = None if draft is None else draft.emit()
-        effort = "full" if draft is None or first is None else first_effort(first.text, draft.operations)
+        first = None if draft is None else _first_code(emit, draft)
         with _LOCK:
-            self._emit = emit
-            wanted = self._wanted = self._wanted or effort == "full"
+            self._emit = emit if first is None else first.then
+            wanted = self._wanted = self._wanted or first is None
         if first is None or wanted:
             self._submit(emit)
         else:
-            self._draft = self._later(first, lambda code: self._loaded(code, first), effort)
+            self._draft = self._later(first.emitted, lambda code: self._loaded(code, first.emitted), first.effort)
 
     def template(self) -> Template:
         """The template, once it is compiled; CompileError if that fails."""
@@ -131,6 +130,25 @@ class PendingTemplate:
     def _cached(self, code: LinkedCode, emitted: Emitted) -> Template:
         kernels.write(self._key, kernels.Entry(code.code, code.entries, emitted.sizes))
         return self._loaded(code, emitted)
+
+
+@dataclass(frozen=True, slots=True)
+class _FirstCode:
+    """What LLVM compiles for the first run, with which effort, and what emits the template after that."""
+
+    emitted: Emitted
+    effort: Effort
+    then: Emit
+
+
+def _first_code(emit: Emit, draft: Draft) -> _FirstCode:
+    if not is_worth_whole_code(draft.operations):
+        compact = draft.emit()
+        effort, is_compact = first_draft(len(compact.text), draft.operations)
+        if is_compact:
+            return _FirstCode(compact, effort, emit)
+    whole = emit()
+    return _FirstCode(whole, "draft", lambda: whole)
 
 
 TEMPLATES: dict[str, PendingTemplate] = {}

@@ -14,10 +14,10 @@ from ingot.codegen.llvm.emitter import Frame
 from ingot.codegen.llvm.types import F32, I32, I64, stack_slot, vector
 from ingot.codegen.nvptx.attention_block import AttentionBlock
 from ingot.codegen.nvptx.shared_tile import SharedTile
-from ingot.codegen.nvptx.warp_tiles import DynamicShared, at_byte, warp_barrier
+from ingot.codegen.nvptx.warp_tiles import COPIED, DynamicShared, at_byte, warp_barrier
 from ingot.dataclass import dataclass
 from ingot.dtypes import DType
-from ingot.loops.ir import Attention, widened
+from ingot.loops.ir import Attention, Scalar, Var, widened
 
 _SHARING = 16
 """Threads that share a row."""
@@ -80,16 +80,19 @@ class _Floats(AttentionBlock):
             at += _BYTES * lines * pitch
         self.queries, self.keys_at, self.values_at, self.weights_at = places
 
-        def shared(operand: ir.Value, value: object, rows: object, along: object, lines: int, pitch: int) -> SharedTile:
-            elements = self.wide if along is nest.n else self.deep
-            place = lambda line, piece: b.add(b.mul(line, I64(_BYTES * pitch)), b.mul(piece, I64(16)))  # noqa: E731
-            return SharedTile(self, tile.threads, value, rows, along, (lines, elements), operand, place)  # type: ignore[arg-type]
+        def shared(
+            memory: ir.Value, operand: Scalar, rows: Sequence[Var], along: Var, shape: tuple[int, int], pitch: int
+        ) -> SharedTile:
+            def place(line: ir.Value, piece: ir.Value) -> ir.Value:
+                return b.add(b.mul(line, I64(_BYTES * pitch)), b.mul(piece, I64(COPIED)))
 
-        wide = [widened(operand, DType.FLOAT32) for operand in (nest.queries, nest.keys, nest.values)]
+            wide = widened(operand, DType.FLOAT32)
+            return SharedTile(self, tile.threads, wide, rows, along, shape, memory, place)
+
         self.tiles = (
-            shared(self.queries, wide[0], nest.m, nest.k, tile.height, key),
-            shared(self.keys_at, wide[1], (nest.t,), nest.k, tile.step, key),
-            shared(self.values_at, wide[2], (nest.t,), nest.n, tile.step, value),
+            shared(self.queries, nest.queries, nest.m, nest.k, (tile.height, self.deep), key),
+            shared(self.keys_at, nest.keys, (nest.t,), nest.k, (tile.step, self.deep), key),
+            shared(self.values_at, nest.values, (nest.t,), nest.n, (tile.step, self.wide), value),
         )
 
     def row_places(self) -> list[ir.Value]:

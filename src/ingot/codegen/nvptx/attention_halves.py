@@ -7,6 +7,7 @@ the values, their sum is not.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.builder import Builder
@@ -103,7 +104,7 @@ class _Halves(AttentionBlock):
                 var,
                 (height, elements),
                 place,
-                lambda line, piece, height=height: self._place(height, line, piece),  # type: ignore[misc]
+                partial(self._place, height),
             )
             for load, axes, var, height, elements, place in zip(
                 loads, rows, along, heights, widths, places, strict=True

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.types import I1, I64
+from ingot.codegen.nvptx.loops import ThreadLoops
 from ingot.dataclass import dataclass
 from ingot.loops.ir import Apply, Index, Inside, Literal, Position, RuntimeScalar, Scalar, Select, Var
-
-if TYPE_CHECKING:
-    from ingot.codegen.nvptx.attention_rows import AttentionRows
 
 Bounds = tuple[ir.Value, ir.Value]
 
@@ -50,9 +47,9 @@ def value_where_seen(score: Scalar) -> Scalar:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A box of places: the least and the greatest value of variables, in code that `block` emits."""
+    """A box of places: the least and the greatest value of variables, in code that `loops` emits."""
 
-    block: AttentionRows
+    loops: ThreadLoops
     values: Mapping[Var, Bounds]
 
     def always(self, conditions: Sequence[Scalar | Inside]) -> ir.Value:
@@ -65,10 +62,10 @@ class Span:
 
     def _decided(self, condition: Scalar | Inside) -> Bounds:
         """Whether a condition always holds, and whether it never does."""
-        b = self.block.b
+        b = self.loops.b
         if isinstance(condition, Inside):
             low, high = self._index(condition.index)
-            size, zero = self.block.frame.size(condition.size), ir.Constant(low.type, 0)
+            size, zero = self.loops.frame.size(condition.size), ir.Constant(low.type, 0)
             inside = b.and_(b.icmp_signed(">=", low, zero), b.icmp_signed("<", high, size))
             outside = b.or_(b.icmp_signed("<", high, zero), b.icmp_signed(">=", low, size))
             return inside, outside
@@ -92,7 +89,7 @@ class Span:
         raise AssertionError(condition)
 
     def _bounds(self, value: Scalar) -> Bounds:
-        b = self.block.b
+        b = self.loops.b
         match value:
             case Position(index=index):
                 return self._index(index)
@@ -103,27 +100,27 @@ class Span:
                 one, other = self._bounds(x), self._bounds(y)
                 return b.sub(one[0], other[1]), b.sub(one[1], other[0])
             case _:
-                number = self.block.b.sext(self.block.scalar(value), I64)
+                number = self.loops.b.sext(self.loops.scalar(value), I64)
                 return number, number
 
     def _index(self, index: Index) -> Bounds:
-        block, b = self.block, self.block.b
+        loops, b = self.loops, self.loops.b
         bounds = []
         for which in range(2):
-            total = block.frame.size(index.offset)
+            total = loops.frame.size(index.offset)
             for term, factor in index.terms:
                 assert isinstance(term, Var)
                 assert isinstance(factor, int)
-                value = self.values[term][which ^ (factor < 0)] if term in self.values else block.variables[term]
+                value = self.values[term][which ^ (factor < 0)] if term in self.values else loops.variables[term]
                 total = b.add(total, b.mul(value, I64(factor)))
             bounds.append(total)
         return bounds[0], bounds[1]
 
     def _all(self, bits: Sequence[ir.Value]) -> ir.Value:
-        return _joined(self.block.b.and_, bits, I1(1))
+        return _joined(self.loops.b.and_, bits, I1(1))
 
     def _any(self, bits: Sequence[ir.Value]) -> ir.Value:
-        return _joined(self.block.b.or_, bits, I1(0))
+        return _joined(self.loops.b.or_, bits, I1(0))
 
 
 def _joined(both: Callable[[ir.Value, ir.Value], ir.Value], bits: Sequence[ir.Value], none: ir.Value) -> ir.Value:

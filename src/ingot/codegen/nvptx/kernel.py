@@ -42,7 +42,7 @@ class Shape(Enum):
     """A number of vectors or elements, one for each thread."""
     GROUPS = "groups"
     """A number of rows, one for each group, and the vectors of a row."""
-    PRODUCT = "product"
+    PLANNED = "planned"
     """That of a plan, which decides by all sizes: it has no extents."""
 
 
@@ -58,7 +58,7 @@ def launch_of(kernel: Kernel) -> Launch:
     """How a scheduled kernel is launched."""
     (nest,) = kernel.nests
     if isinstance(nest, Contraction | Attention | Recurrence):
-        return Launch(Shape.PRODUCT, ())
+        return Launch(Shape.PLANNED, ())
     assert isinstance(nest, tuple)
     chain, body = parallel_chain(nest)
     if is_vector(body):

@@ -269,10 +269,13 @@ class _GangBlock(ThreadLoops):
             if self.tile.held:
                 line = b.add(b.mul(unit, I64(product.groups)), I64(group))
                 right = self._four(b.gep(memory, [b.add(b.mul(line, pitch), k)], source_etype=F32))
-            else:  # past the end of what is summed the left ones are zeros
-                end = b.sub(self.frame.size(extent(product.k)), I64(1))
-                places = [smaller(b, b.add(k, I64(number)), end) for number in range(FOUR)]
-                right = [self._weight(product, b.add(first, unit), I64(group), place) for place in places]
+            else:
+                depth = self.frame.size(extent(product.k))
+                right = []
+                for place in (b.add(k, I64(number)) for number in range(FOUR)):
+                    last_or_own = smaller(b, place, b.sub(depth, I64(1)))
+                    weight = self._weight(product, b.add(first, unit), I64(group), last_or_own)
+                    right.append(b.select(b.icmp_signed("<", place, depth), weight, F32(0.0)))
             for line_of_left, cells in zip(left, sums, strict=True):
                 for x, y in zip(line_of_left, right, strict=True):
                     b.store(scalars.multiply_add(b, x, y, b.load(cells[group], F32)), cells[group])

@@ -37,7 +37,6 @@ VARIANTS: tuple[Variant, ...] = (
 )
 """All of them; the order decides nothing but between plans of the same time."""
 
-
 FEW = 8
 """Rows that are few enough for the memory to be what limits a product."""
 

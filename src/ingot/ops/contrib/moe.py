@@ -8,18 +8,20 @@ from typing import Annotated, TypeAlias
 import numpy as np
 
 from ingot import prim
-from ingot.dtypes import Array
+from ingot.dtypes import Array, DType
 from ingot.errors import CheckError, ShapeError, UnsupportedError
 from ingot.ir.types import Type
 from ingot.ops.contrib.domain import HALF, MICROSOFT, SMALL_FLOATS, may_omit
+from ingot.ops.contrib.mixed_experts import CodedLayer, activation, highest, mixed, mixed_one_by_one
 from ingot.ops.contrib.mixed_experts import Layer as Experts
-from ingot.ops.contrib.mixed_experts import activation, highest, mixed
 from ingot.ops.contrib.packed import check_whole, unpacked
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact
+from ingot.ops.linalg.coded_weights import known_array, packed_weights
 from ingot.ops.math.sigmoids import logistic
 from ingot.ops.nn.precision import refuse_huge
 from ingot.ops.typesets import FLOAT32, UINT8, types
+from ingot.prim.coded import Coded
 from ingot.prim.tensor import SizeReader
 
 T: TypeAlias = Annotated[Array, types("T", SMALL_FLOATS)]
@@ -214,6 +216,119 @@ def lower(
     act = activation(activation_type, swiglu_fusion, activation_alpha, activation_beta, swiglu_limit, third is not None)
     first, second = Experts(fc1_experts_weights, fc1_experts_bias), Experts(fc2_experts_weights, fc2_experts_bias)
     return prim.reshape(mixed(tokens, chosen, weights, first, second, third, act, read), x.shape)
+
+
+@qmoe.lower
+def lower_qmoe(
+    x: prim.Tensor,
+    router_probs: prim.Tensor,
+    fc1_experts_weights: prim.Tensor,
+    fc1_scales: prim.Tensor | None,
+    fc1_experts_bias: prim.Tensor | None,
+    fc2_experts_weights: prim.Tensor,
+    fc2_scales: prim.Tensor | None = None,
+    fc2_experts_bias: prim.Tensor | None = None,
+    fc3_experts_weights: prim.Tensor | None = None,
+    fc3_scales: prim.Tensor | None = None,
+    fc3_experts_bias: prim.Tensor | None = None,
+    fc1_zero_points: prim.Tensor | None = None,
+    fc2_zero_points: prim.Tensor | None = None,
+    fc3_zero_points: prim.Tensor | None = None,
+    router_weights: prim.Tensor | None = None,
+    /,
+    *_: prim.Tensor | None,
+    activation_alpha: float,
+    activation_beta: float,
+    activation_type: str,
+    block_size: int | None,
+    expert_weight_bits: int,
+    fc1_expert_weight_bits: int | None,
+    fc2_expert_weight_bits: int | None,
+    fc3_expert_weight_bits: int | None,
+    k: int,
+    normalize_routing_weights: int,
+    quant_type: str,
+    swiglu_fusion: int,
+    swiglu_limit: float | None,
+    use_sparse_mixer: int,
+    read: SizeReader,
+    **__: object,
+) -> prim.Tensor:
+    """Each expert multiplies the tokens that chose it by its codes, where these are known."""
+    _check(activation_type, k, use_sparse_mixer)
+    experts = router_probs.shape[1]
+    if not isinstance(experts, int) or k > experts or fc1_experts_weights.shape[0] != experts:
+        raise prim.Refused(f"{k} of {experts} experts")
+    if activation_type == "swiglu" and fc3_experts_weights is None and swiglu_fusion not in (1, 2):
+        raise prim.Refused(f"swiglu_fusion {swiglu_fusion} without fc3")
+    if quant_type != "int":
+        raise prim.Refused(f"quant_type '{quant_type}'")
+    packed = (
+        (fc1_experts_weights, fc1_scales, fc1_zero_points, fc1_experts_bias, fc1_expert_weight_bits),
+        (fc2_experts_weights, fc2_scales, fc2_zero_points, fc2_experts_bias, fc2_expert_weight_bits),
+        (fc3_experts_weights, fc3_scales, fc3_zero_points, fc3_experts_bias, fc3_expert_weight_bits),
+    )
+    first, second, third = (
+        None if codes is None else _coded_layer(codes, scales, points, bias, bits or expert_weight_bits, block_size)
+        for codes, scales, points, bias, bits in packed
+    )
+    assert first is not None
+    assert second is not None
+    tokens = prim.cast(prim.reshape(x, (prim.count(x.shape[:-1]), x.shape[-1])), DType.FLOAT32)
+    logits = prim.cast(prim.assume_shape(router_probs, (tokens.shape[0], experts)), DType.FLOAT32)
+    chosen = highest(logits, k)
+    if router_weights is None:
+        weights = prim.gather(logits, [0, chosen], chosen.shape, in_range=True)
+        weights = prim.apply("exp", weights - prim.reduce_("maximum", weights, [1]))
+        weights = weights / prim.reduce_("add", weights, [1])
+    else:
+        every = prim.cast(prim.assume_shape(router_weights, logits.shape), DType.FLOAT32)
+        weights = prim.gather(every, [0, chosen], chosen.shape, in_range=True)
+        if normalize_routing_weights:
+            total = prim.reduce_("add", weights, [1])
+            weights = weights / prim.apply("where", prim.apply("equal", total, 0.0), 1.0, total)
+    act = activation(activation_type, swiglu_fusion, activation_alpha, activation_beta, swiglu_limit, third is not None)
+    y = mixed_one_by_one(tokens, chosen, weights, first, second, third, act, read)
+    return prim.reshape(prim.cast(y, x.dtype), x.shape)
+
+
+def _coded_layer(
+    codes: prim.Tensor,
+    scales: prim.Tensor | None,
+    points: prim.Tensor | None,
+    bias: prim.Tensor | None,
+    bits: int,
+    block_size: int | None,
+) -> CodedLayer:
+    """A layer of matrices of codes; refused where these are not known, or are none that kernels read."""
+    packed, steps, zeros = (None if x is None else known_array(x) for x in (codes, scales, points))
+    if packed is None or steps is None or (points is not None and zeros is None) or packed.ndim != 3:
+        raise prim.Refused("weights that a run computes")
+    count, rows, size = len(packed), packed.shape[1], packed.shape[2] * (8 // bits)
+    block = block_size or size
+    if block < 1 or size % block or steps.size != count * rows * (size // block) or 8 % bits:
+        raise prim.Refused(f"rows of {size} codes of {bits} bits in blocks of {block}")
+    blocks = size // block
+    matrices: list[Coded] = []
+    for expert in range(count):
+        point = None
+        if zeros is not None:
+            flat = zeros[expert].reshape(rows, -1) if block_size else zeros[expert].reshape(-1)
+            point = unpacked(flat, bits)[..., :blocks] if block_size else unpacked(flat, bits)[:rows, None]
+        matrix = packed_weights(
+            prim.constant(packed[expert]),
+            prim.constant(steps[expert].reshape(rows, blocks)),
+            None if point is None else prim.constant(point.astype(np.float32)),
+            bits,
+            block,
+            size,
+            rows,
+            rounded=False,
+        )
+        if matrix is None:
+            raise prim.Refused("codes that no kernel reads")
+        matrices.append(matrix)
+    return CodedLayer(matrices, None if bias is None else prim.cast(bias, DType.FLOAT32))
 
 
 def _mixed(

@@ -14,9 +14,9 @@ from ingot.ops.contrib.domain import BYTES, HALF, MICROSOFT, Scale, last, requir
 from ingot.ops.contrib.meaning import written
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
-from ingot.ops.linalg.byte_products import byte_product, centred, is_single, known, single, sum_type
+from ingot.ops.linalg.byte_products import exact_byte_product, is_single, known, single
 from ingot.ops.linalg.limit import refuse_oversized
-from ingot.ops.linalg.matmul import product_in_primitives, product_shape
+from ingot.ops.linalg.matmul import product_shape
 from ingot.ops.quantization.dynamic import dynamic_quantize_linear
 from ingot.ops.quantization.rounding import to_codes
 from ingot.ops.shapes import broadcast, require_rank
@@ -223,14 +223,9 @@ def lower_qgemm(
 
 def _sums(a: prim.Tensor, b: prim.Tensor, a_zero: prim.Tensor | None, b_zero: prim.Tensor | None) -> prim.Tensor:
     """The matrix product of bytes less their zero points, in integers that hold it."""
-    if not a.rank or not b.rank:
-        raise prim.Refused("a factor of no axes")
-    dtype = sum_type(a.shape[-1])
     point = None if a_zero is None else single(a_zero)
     points = None if b_zero is None else _by_column(b_zero, b)
-    if dtype is DType.INT32:
-        return byte_product(a, b, point, points)
-    return product_in_primitives(centred(a, point, dtype), centred(b, points, dtype))
+    return exact_byte_product(a, b, point, points)
 
 
 def _by_column(values: prim.Tensor, b: prim.Tensor) -> prim.Tensor:

@@ -9,20 +9,23 @@ import numpy as np
 from ingot import prim
 from ingot.dataclass import dataclass
 from ingot.dims import Dim
-from ingot.dtypes import DType
+from ingot.dtypes import Array, DType
 from ingot.ops.linalg.matmul import product_in_primitives
 from ingot.ops.quantization.rounding import integer_range
 from ingot.prim.evaluate import evaluate
+from ingot.prim.size_guards import MOST_BYTE_PRODUCTS
 from ingot.prim.tensor import Constant
 from ingot.prim.walk import in_order
 
-_MOST = (2**31 - 1) // 255**2
-"""As many products of bytes, each less a zero point, have sums that 32 bits always hold."""
-
 
 def sum_type(products: Dim) -> DType:
-    """The integers that hold every sum of so many products of bytes."""
-    return DType.INT32 if isinstance(products, int) and products <= _MOST else DType.INT64
+    """The integers that hold every sum of so many products of bytes: where a run counts them, a guard sees to it."""
+    return DType.INT32 if not isinstance(products, int) or products <= MOST_BYTE_PRODUCTS else DType.INT64
+
+
+def are_held(weights: Array, axes: tuple[int, ...]) -> bool:
+    """Whether INT32 holds all sums along axes of constants, whole numbers, times bytes less a zero point."""
+    return int(np.abs(weights.astype(np.int64)).sum(axis=axes).max(initial=0)) * 255 < 2**31
 
 
 def centred(x: prim.Tensor, zero_point: prim.Tensor | None, dtype: DType) -> prim.Tensor:
@@ -32,6 +35,36 @@ def centred(x: prim.Tensor, zero_point: prim.Tensor | None, dtype: DType) -> pri
             raise prim.Refused(f"elements of {each.dtype}")
     wide = prim.cast(x, dtype)
     return wide if zero_point is None else wide - prim.cast(zero_point, dtype)
+
+
+def exact_byte_product(
+    a: prim.Tensor, b: prim.Tensor, a_zero: prim.Tensor | None, b_zero: prim.Tensor | None
+) -> prim.Tensor:
+    """The matrix product of bytes less their zero points, in integers that hold it; these broadcast as below.
+
+    More products than INT32 always holds the sums of are summed in parts, if constants do not say that it does.
+    """
+    if not a.rank or not b.rank:
+        raise prim.Refused("a factor of no axes")
+    products, along = a.shape[-1], max(b.rank - 2, 0)
+    if sum_type(products) is DType.INT32:
+        return byte_product(a, b, a_zero, b_zero)
+    assert isinstance(products, int)
+    weights = known(centred(b, b_zero, DType.INT32))
+    if isinstance(weights, Constant) and are_held(weights.array, (along,)):
+        return byte_product(a, b, a_zero, b_zero)
+    total = prim.scalar(0, DType.INT64)
+    for start in range(0, products, MOST_BYTE_PRODUCTS):
+        size = min(MOST_BYTE_PRODUCTS, products - start)
+        left, right = _part(a, a.rank - 1, start, size), _part(b, along, start, size)
+        total = total + prim.cast(byte_product(left, right, a_zero, b_zero), DType.INT64)
+    return total
+
+
+def _part(x: prim.Tensor, axis: int, start: int, size: int) -> prim.Tensor:
+    starts, sizes = [0] * x.rank, [*x.shape]
+    starts[axis], sizes[axis] = start, size
+    return prim.slice_(x, starts, sizes)
 
 
 def byte_product(a: prim.Tensor, b: prim.Tensor, a_zero: prim.Tensor | None, b_zero: prim.Tensor | None) -> prim.Tensor:

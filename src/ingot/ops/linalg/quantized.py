@@ -13,9 +13,9 @@ from ingot.errors import ShapeError
 from ingot.ir.types import TensorType
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
-from ingot.ops.linalg.byte_products import byte_product, centred, is_single, known, single, sum_type
+from ingot.ops.linalg.byte_products import byte_product, exact_byte_product, is_single, known, single
 from ingot.ops.linalg.limit import refuse_oversized
-from ingot.ops.linalg.matmul import product_in_primitives, product_shape
+from ingot.ops.linalg.matmul import product_shape
 from ingot.ops.quantization.granularity import check_pair
 from ingot.ops.quantization.rounding import codes_in_primitives, to_codes
 from ingot.ops.quantization.types import BYTES, CODES_19, REAL
@@ -53,7 +53,7 @@ def lower_mat_mul_integer(
     b_zero_point: prim.Tensor | None = None,
     /,
 ) -> prim.Tensor:
-    return _sums_in_primitives(a, b, a_zero_point, b_zero_point, DType.INT32)
+    return byte_product(a, b, *_zero_points(a, b, a_zero_point, b_zero_point))
 
 
 @operator("QLinearMatMul", since=(10, 21))
@@ -119,7 +119,7 @@ def lower_qlinear_mat_mul(
     for scale, zero_point in ((a_scale, a_zero_point), (b_scale, b_zero_point), (y_scale, y_zero_point)):
         if scale.shape != zero_point.shape and not (is_single(scale) or is_single(zero_point)):
             raise prim.Refused("a scale and a zero point of different shapes")
-    sums = _sums_in_primitives(a, b, a_zero_point, b_zero_point, sum_type(a.shape[-1] if a.rank else 0))
+    sums = exact_byte_product(a, b, *_zero_points(a, b, a_zero_point, b_zero_point))
     rows, columns = _row_values(a_scale, a), _column_values(b_scale, b)
     if b.rank == 1 and rows.rank:
         rows = prim.squeeze(rows, [rows.rank - 1])
@@ -130,14 +130,11 @@ def lower_qlinear_mat_mul(
     return codes_in_primitives(real, _one_or_all(y_zero_point, sums), y_zero_point.dtype)
 
 
-def _sums_in_primitives(
-    a: prim.Tensor, b: prim.Tensor, a_zero: prim.Tensor | None, b_zero: prim.Tensor | None, dtype: DType
-) -> prim.Tensor:
-    rows = None if a_zero is None else _row_values(a_zero, a)
-    columns = None if b_zero is None else _column_values(b_zero, b)
-    if dtype is DType.INT32:
-        return byte_product(a, b, rows, columns)
-    return product_in_primitives(centred(a, rows, dtype), centred(b, columns, dtype))
+def _zero_points(
+    a: prim.Tensor, b: prim.Tensor, a_zero: prim.Tensor | None, b_zero: prim.Tensor | None
+) -> tuple[prim.Tensor | None, prim.Tensor | None]:
+    """Zero points that broadcast to the factors."""
+    return None if a_zero is None else _row_values(a_zero, a), None if b_zero is None else _column_values(b_zero, b)
 
 
 def _row_values(values: prim.Tensor, a: prim.Tensor) -> prim.Tensor:

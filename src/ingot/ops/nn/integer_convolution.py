@@ -15,6 +15,7 @@ from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.linalg.byte_products import (
     ByteSide,
+    are_held,
     centred,
     is_single,
     known,
@@ -30,6 +31,7 @@ from ingot.ops.nn.sweeps import channels_first, channels_last, swept
 from ingot.ops.nn.windows import Windows, windows
 from ingot.ops.quantization.rounding import codes_in_primitives, to_codes
 from ingot.ops.typesets import FLOAT32, INT8, INT32, UINT8, types
+from ingot.prim.tensor import Constant
 
 X8: TypeAlias = Annotated[Array, types("T1", INT8 | UINT8)]
 W8: TypeAlias = Annotated[Array, types("T2", INT8 | UINT8)]
@@ -197,6 +199,10 @@ def _byte_sums(
     side = ByteSide(filters, tuple(range(1, w.rank)), filter_points)
     p, q = ByteSide(x, (), x_zero).points(), side.points()
     products = prim.count(w.shape[1:])
+    if dtype is DType.INT64:
+        weights = known(centred(w, None if points is None else _to_filters(points, w), DType.INT32))
+        if isinstance(weights, Constant) and are_held(weights.array, tuple(range(1, w.rank))):
+            dtype = DType.INT32
     if dtype is not DType.INT32 or (q is not None and _is_depthwise(w, group)):
         exact = isinstance(products, int) and products <= _EXACT_PRODUCTS
         wide = DType.FLOAT32 if exact and dtype is DType.INT32 else dtype

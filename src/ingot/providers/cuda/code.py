@@ -94,7 +94,7 @@ class EmittedKernel:
             return attention.plan(SizedAttention(nest, self.own.buffers, size, device.gpu, self.target))
         if isinstance(nest, Recurrence):
             return recurrence_plans.plan(nest, size, device.gpu)
-        if self.launch.shape is Shape.PRODUCT:
+        if self.launch.shape is Shape.PLANNED:
             assert isinstance(nest, Contraction)
             return cheapest(Sized(nest, self.own.buffers, size, device.gpu), self.target)
         grid = grid_of(self.launch.shape, [size(extent) for extent in self.launch.extents], device.multiprocessors)
@@ -114,7 +114,7 @@ def emit_kernels(
         key = digest(own.kernel)
         entry = EmittedKernel(kernel, own.kernel, own.sizes, launch_of(own.kernel), target, key, compiled)
         emitted[kernel] = entry
-        if entry.launch.shape is not Shape.PRODUCT:
+        if entry.launch.shape is not Shape.PLANNED:
             entry.function(ENTRY)
             continue
         for step in entry.plan(device, [_with_ones(size) for size in own.sizes.values()]).steps:

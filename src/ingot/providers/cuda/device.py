@@ -7,7 +7,7 @@ import hashlib
 import threading
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from ctypes import c_float, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
+from ctypes import c_float, c_int64, c_size_t, c_uint64, c_void_p
 from functools import cached_property
 from statistics import median
 from typing import Any
@@ -18,14 +18,16 @@ import numpy as np
 from ingot.codegen.executable_memory import Code
 from ingot.codegen.nvptx.gpu import Gpu
 from ingot.codegen.nvptx.step import TensorMap
-from ingot.dtypes import Array, DType
+from ingot.dtypes import Array
 from ingot.errors import ProviderError
 from ingot.providers.cuda.copies import COPY, Staging, copy, new_parameters, upload, upload_where_it_is
 from ingot.providers.cuda.driver import OUT_OF_MEMORY, Driver, DriverError
 from ingot.providers.cuda.foreign import adopted
+from ingot.providers.cuda.graph import Graph
 from ingot.providers.cuda.launcher import Launcher
 from ingot.providers.cuda.pinned import PinnedResults, rounded
 from ingot.providers.cuda.stored import restored
+from ingot.providers.cuda.tensor_maps import encoded
 from ingot.runtime.address import address_of
 from ingot.runtime.device import Block, block_of
 from ingot.runtime.device_array import DLPACK_CUDA, DeviceArray
@@ -38,12 +40,7 @@ _MULTIPROCESSORS, _MAJOR, _MINOR = 16, 75, 76
 _CLOCK, _MEMORY_CLOCK, _BUS_BITS, _SHARED = 13, 36, 37, 97
 _DYNAMIC_SHARED = 8
 _PLAIN_SHARED = 48 << 10
-_MAP_TYPES = {DType.FLOAT16: 6, DType.FLOAT32: 7, DType.BFLOAT16: 9}
-_SWIZZLE_128, _PROMOTE_128 = 3, 2
-"""Numbers of the driver's interface: flags of streams, of pinned memory and of captures, attributes, and of tensor maps
-the types of elements, how lines are swizzled, and how much is read into L2 at once."""
-
-_MAP_BYTES, _MAP_ALIGN = 128, 64
+"""Numbers of the driver's interface: flags of streams, of pinned memory and of captures, and attributes."""
 
 _MOST_LAUNCHES = 1 << 14
 """Launches of one graph."""
@@ -114,8 +111,11 @@ class Device:
         if own.running is not None:
             return own.running
         self.enter()
-        if self._stream is not None:
-            return self._stream
+        return self._own_stream() if self._stream is None else self._stream
+
+    def _own_stream(self) -> int:
+        """A stream of the current context that no other thread has."""
+        own = self._own
         if own.stream is None:
             own.stream = _Stream(self.driver)
         return own.stream.number
@@ -366,26 +366,8 @@ class Device:
                 self._shared[function] = size
 
     def tensor_map(self, of: TensorMap, address: int) -> Any:
-        """A tensor map for a buffer at an address: 128 bytes, which a launch copies."""
-        memory = ctypes.create_string_buffer(_MAP_BYTES + _MAP_ALIGN)
-        encoded = (c_uint64 * (_MAP_BYTES // 8)).from_buffer(memory, -ctypes.addressof(memory) % _MAP_ALIGN)
-        rank = len(of.sizes)
-        self.driver.call(
-            "cuTensorMapEncodeTiled",
-            ctypes.byref(encoded),
-            _MAP_TYPES[of.dtype],
-            rank,
-            address + of.offset,
-            (c_uint64 * rank)(*of.sizes),
-            (c_uint64 * max(1, rank - 1))(*of.strides),
-            (c_uint32 * rank)(*of.box),
-            (c_uint32 * rank)(*[1] * rank),
-            0,
-            _SWIZZLE_128,
-            _PROMOTE_128,
-            0,
-        )
-        return encoded
+        """A tensor map for a buffer at an address, which a launch copies."""
+        return encoded(of, address, self.driver)
 
     def timed(self, begin: Callable[[], object]) -> float:
         seconds = self.seconds(begin, 1)
@@ -451,23 +433,24 @@ class Device:
         """What `begin` launches, as a graph, without running it; None where the driver refuses.
 
         The graph `before` becomes the new one, where that has the same kernels. In place of a counter a kernel gets a
-        constant: the number that the counter has now.
+        constant: the number that the counter has now. The stream that all threads use is not captured: what others
+        launch meanwhile would be, too.
         """
         if counters:
             self.numbers  # noqa: B018 - copied now
-        stream, graph = self.stream, c_void_p()
         self.copy_function  # noqa: B018 - loaded now: not all drivers do while they capture
+        self.enter()
+        own, running, stream, graph = self._own, self._own.running, self._own_stream(), c_void_p()
         try:
             self.driver.call("cuStreamBeginCapture_v2", stream, _RELAXED)
-        except DriverError:  # as of the legacy stream, if it is the one that all work is on
+        except DriverError:
             return None
-        self._own.is_capturing, self._own.launches = True, 0
-        self._own.counters = frozenset(counters)
+        own.is_capturing, own.launches, own.counters, own.running = True, 0, frozenset(counters), stream
         try:
             begin()
         except BaseException as error:
             self.fail(error)
-        self._own.is_capturing, self._own.counters = False, frozenset()
+        own.is_capturing, own.counters, own.running = False, frozenset(), running
         try:
             self.driver.call("cuStreamEndCapture", stream, ctypes.byref(graph))
         except DriverError as error:  # what failed before has made the capture invalid
@@ -520,35 +503,6 @@ class _Module:
         self.lock = threading.Lock()
         self.number: int | None = None
         self.functions: dict[str, int] = {}
-
-
-class Graph:
-    """Captured launches: a call launches all of them on the stream of the thread that calls."""
-
-    __slots__ = ("__weakref__", "_device", "_launchable")
-
-    def __init__(self, device: Device, graph: int) -> None:
-        """Of a graph of the driver, which is given back."""
-        self._device, driver = device, device.driver
-        try:
-            self._launchable = driver.integer("cuGraphInstantiateWithFlags", graph, 0, kind=c_void_p)
-        finally:
-            driver.release("cuGraphDestroy", graph)
-        finalize(self, driver.release, "cuGraphExecDestroy", self._launchable).atexit = False
-
-    def became(self, graph: int) -> bool:
-        """Whether this is now another graph of the driver, which is given back then: one of the same kernels."""
-        driver, result = self._device.driver, (c_uint64 * 8)()
-        try:
-            driver.call("cuGraphExecUpdate_v2", self._launchable, graph, result)
-        except DriverError:
-            return False
-        driver.release("cuGraphDestroy", graph)
-        return True
-
-    def __call__(self) -> None:
-        device = self._device
-        device.driver.call("cuGraphLaunch", self._launchable, device.stream)
 
 
 def _new_stream(driver: Driver) -> int:

@@ -30,14 +30,14 @@ SizesOf: TypeAlias = Callable[[Sequence[int]], list[int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class SizedStep:
     """A step for the sizes of a run, and those that its function takes."""
 
     step: Step
     sizes: tuple[int, ...]
 
 
-Launches: TypeAlias = Mapping[tuple[int, ...], tuple[Launch, ...]]
+Launches: TypeAlias = Mapping[tuple[int, ...], tuple[SizedStep, ...]]
 """What is launched, by the values of runtime scalars."""
 
 
@@ -63,7 +63,7 @@ class Launcher:
         """`launches` are known before."""
         self._device, self._kernel = device, kernel
         self._buffers, self._scalars = buffers, scalars
-        self._launches: dict[tuple[int, ...], tuple[Launch, ...]] = dict(launches or {})
+        self._launches: dict[tuple[int, ...], tuple[SizedStep, ...]] = dict(launches or {})
         self._functions: dict[str, int] = {}
         self.callback = KERNEL(self._call)
         """Holds the function that is called: it has to be referenced as long as that may be."""
@@ -112,12 +112,12 @@ class Launcher:
         if len(values) == len(scalars) and values not in self._launches:
             self._planned(values)
 
-    def _planned(self, values: tuple[int, ...]) -> tuple[Launch, ...]:
+    def _planned(self, values: tuple[int, ...]) -> tuple[SizedStep, ...]:
         """The launches for these values, whose functions are compiled if they were not needed before."""
         launches = []
         for step in self._kernel.plan(values).steps:
             self._functions[step.function], sizes_of = self._kernel.function(step.function)
-            launches.append(Launch(step, tuple(sizes_of(values))))
+            launches.append(SizedStep(step, tuple(sizes_of(values))))
         if len(self._launches) >= _MOST_PLANS:
             self._launches.clear()
         self._launches[values] = tuple(launches)

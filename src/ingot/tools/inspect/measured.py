@@ -12,15 +12,17 @@ from typing import Any
 
 import numpy as np
 
+from ingot.compile import Artifacts
 from ingot.dims import Dim
 from ingot.errors import InputError
 from ingot.loops.cost import cost_of
 from ingot.loops.ir import Kernel
 from ingot.prim.tensor import Call
+from ingot.queries.values import fact
 from ingot.runtime.plan import KernelStep
 from ingot.runtime.thread_pool import thread_pool
 from ingot.session import Cancel, Session
-from ingot.tools.inspect.titles import number, title
+from ingot.tools.inspect.titles import number, title, where
 from ingot.tools.inspect.trace import Trace
 
 _LEAST_RUNS = 3
@@ -29,7 +31,7 @@ _STARTS = 200
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step of a run: a kernel, or a node that the reference runs, of which neither name nor cost is known."""
+    """A step of a run: a kernel, or a node that runs by itself, of which neither name nor cost is known."""
 
     kernel: str | None
     title: str
@@ -75,7 +77,7 @@ class Measured:
 
     @property
     def calls(self) -> float:
-        """Seconds in nodes that the reference runs."""
+        """Seconds in nodes that run one by one."""
         return sum(step.seconds for step in self.steps if step.kernel is None)
 
 
@@ -119,6 +121,8 @@ def measured(
     kernels = {kernel.name: kernel for kernel in traced.kernels}
     shown = {
         step: _step(step, kernels, traced, [ran.sizes for ran in runs[0] if ran.step is step], duration)
+        if isinstance(step, KernelStep)
+        else Step(None, _called(step, session, compiled), (step.node.label,), duration)
         for step, duration in times.items()
     }
     middle = sorted(runs, key=lambda run: sum(ran.alone for ran in run))[len(runs) // 2]
@@ -150,16 +154,21 @@ def _inside(seen: Sequence[_Seen], begin: float) -> float:
     return total
 
 
+def _called(call: Call, session: Session, compiled: Artifacts) -> str:
+    """A node that runs by itself, and on what."""
+    facts = [fact(value, compiled.optimised.facts) for value in call.node.inputs]
+    provider = session.evaluated_by(call.node, facts)
+    return f"{call.node.op_type} {where(provider)}"
+
+
 def _step(
-    step: KernelStep | Call,
+    step: KernelStep,
     kernels: Mapping[str, Kernel],
     traced: Trace,
     sizes: Sequence[Mapping[str, int]],
     seconds: float,
 ) -> Step:
     """A step that took so many seconds in all of the times that it ran, for sizes, more than once in a loop."""
-    if isinstance(step, Call):
-        return Step(None, f"{step.node.op_type} on the reference", (step.node.label,), seconds)
     kernel = kernels[step.name]
     work, cost = traced.kernels[kernel], cost_of(kernel)
     nodes = tuple(node.label for node in (*work.nodes, *work.views))

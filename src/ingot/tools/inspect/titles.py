@@ -18,6 +18,15 @@ def title(kernel: Kernel, work: Work, sizes: Mapping[str, int]) -> str:
     return f"{operators(work)} {amount(kernel, work, sizes)}".rstrip()
 
 
+def where(provider: str | None) -> str:
+    """`on the reference`, or `on the processor one by one`: where a provider computes nodes by themselves."""
+    return f"on the {_BY.get(provider or '', provider)}"
+
+
+_BY = {"cpu": "processor one by one"}
+"""What a provider is called that computes nodes by themselves, where that is not its name."""
+
+
 def operators(work: Work) -> str:
     """`MatMul+Add+Gelu`: the operators that a kernel computes, each once; `copy for Transpose` if it computes none."""
     if not work.nodes:

@@ -88,7 +88,7 @@ def beam_search(
         prefix_vocab_mask,
         number(min_length, "min_length", 0),
     )
-    return searched(
+    result = searched(
         model,
         rules,
         max_length=max_length,
@@ -101,6 +101,7 @@ def beam_search(
         batch=len(input_ids),
         every_step=any(runtime.wanted[2:3]),
     )
+    return result.sequences, result.scores, result.steps
 
 
 may_omit(beam_search, "min_length")
@@ -129,6 +130,19 @@ def infer(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """The best sequences, their scores, those of all tokens in each step, and how likely each was to come first.
+
+    `steps` is None unless it was asked for; `first` has the logarithms of probabilities: rows, tokens.
+    """
+
+    sequences: Array
+    scores: Array
+    steps: Array | None
+    first: Array
+
+
 def searched(
     model: Decoder,
     rules: Processing,
@@ -142,8 +156,8 @@ def searched(
     vocab_size: int,
     batch: int,
     every_step: bool,
-) -> tuple[Array, Array, Array | None]:
-    """The best sequences, their scores and, with `every_step`, the scores of all tokens in each step."""
+) -> SearchResult:
+    """What a search finds, with the scores of each step if `every_step` is set."""
     if not 1 <= returned <= beams <= _MOST_BEAMS:
         raise InputError(f"{returned} of {beams} beams are to be returned, at most {_MOST_BEAMS} are possible")
     sequences = model.begin()
@@ -154,9 +168,11 @@ def searched(
     groups = [_Group(beams, penalty, early_stopping) for _ in range(batch)]
     totals = np.tile(np.concatenate([np.zeros(1, np.float32), np.full(beams - 1, _UNUSED)]), batch)
     steps: list[Array] = []
+    first: Array | None = None
     new = start
     while sequences.shape[1] < most:
         likelihoods = log_softmax(of_vocabulary(model.scores(sequences, new), vocab_size))
+        first = likelihoods[::beams] if first is None else first
         scores = rules.apply(likelihoods, sequences, sequences.shape[1] == start) + totals[:, None]
         if every_step:
             steps.append(scores.reshape(batch, beams, -1))
@@ -177,7 +193,9 @@ def searched(
             y[place, index, : len(sequence)] = sequence
     dtype = np.float32 if length_penalty is None else length_penalty.dtype
     finals = np.asarray([[score for score, _ in group.best[:returned]] for group in groups], dtype)
-    return y, finals.reshape(batch, returned), _of_steps(steps, most - start, (batch, beams), dtype)
+    assert first is not None, "there is a first step"
+    every = _of_steps(steps, most - start, (batch, beams), dtype)
+    return SearchResult(y, finals.reshape(batch, returned), every, first)
 
 
 @dataclass(slots=True)

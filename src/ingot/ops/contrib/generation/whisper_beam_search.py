@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, TypeAlias
 
+import numpy as np
+
 from ingot.dtypes import Array, DType
 from ingot.errors import CheckError, UnsupportedError
 from ingot.ir import Graph
 from ingot.ir.types import TensorType
 from ingot.ops.contrib.domain import HALF, MICROSOFT, last, may_omit
-from ingot.ops.contrib.generation.beam_search import beam_search, searched
+from ingot.ops.contrib.generation.beam_search import SearchResult, beam_search, searched
 from ingot.ops.contrib.generation.decoders import WithEncoder, started
 from ingot.ops.contrib.generation.scores import Processing, Timestamps, number
 from ingot.ops.define import Runtime, operator
@@ -66,15 +68,14 @@ def whisper_beam_search(
 ) -> tuple[I, T | None, T | None, V | None, T | None]:
     """BeamSearch with `model_type` 2; `logits_processor` 1 has times come in pairs that never go back.
 
-    What decoders read of the sounds, and how probable it is that nobody speaks, are given by CUDA only.
+    With it how probable `no_speech_token_id` is as the first token. What decoders read of the sounds is given by CUDA
+    only.
     """
     if encoder is None or model_type != 2:
         raise CheckError(f"model_type is {model_type}, expected 2 and an encoder")
     extra = extra_decoding_ids is not None and extra_decoding_ids.size
-    if any(runtime.wanted[3:]) or decoder_output_cross_qk or extra:
-        raise UnsupportedError(
-            "cross_qk, non_speech_probs and extra_decoding_ids are for CUDA", hint="export the model without them"
-        )
+    if any(runtime.wanted[3:4]) or decoder_output_cross_qk or extra:
+        raise UnsupportedError("cross_qk and extra_decoding_ids are for CUDA", hint="export the model without them")
     times = None
     if int(number(logits_processor, "logits_processor", 0)) == _WITH_TIMES:
         times = Timestamps(
@@ -95,7 +96,7 @@ def whisper_beam_search(
     beams = int(number(num_beams, "num_beams", 1))
     start = started(len(input_ids), decoder_start_token_id) if decoder_input_ids is None else decoder_input_ids
     model = WithEncoder(decoder, encoder, runtime, {"encoder_input_ids": input_ids}, start, beams)
-    sequences, finals, steps = searched(
+    result = searched(
         model,
         rules,
         max_length=max_length,
@@ -108,7 +109,8 @@ def whisper_beam_search(
         batch=len(input_ids),
         every_step=any(runtime.wanted[2:3]),
     )
-    return sequences, finals, steps, None, None
+    silent = _probability(result, no_speech_token_id) if any(runtime.wanted[4:]) else None
+    return result.sequences, result.scores, result.steps, None, silent
 
 
 may_omit(whisper_beam_search, "min_length")
@@ -131,6 +133,14 @@ def infer(
     sequences, finals, steps = beam_search.rules["infer"](*inputs, vocab_size=vocab_size)
     dtype = DType.FLOAT32 if length_penalty is None or length_penalty.dtype is None else length_penalty.dtype
     return sequences, finals, steps, TensorType(DType.FLOAT32), TensorType(dtype, (last(input_ids.shape, 0),))
+
+
+def _probability(result: SearchResult, token: int | None) -> Array:
+    """How probable a token is as the first of each sequence."""
+    tokens = result.first.shape[1]
+    if token is None or not 0 <= token < tokens:
+        raise CheckError(f"no_speech_token_id is {token}, there are {tokens} tokens")
+    return np.exp(result.first[:, token]).astype(result.scores.dtype)
 
 
 def _tokens(*numbers: int | None) -> tuple[int, ...]:
