@@ -122,10 +122,10 @@ def test_pairs_are_joined_in_the_order_of_merges() -> None:
 def test_a_text_that_is_not_split_is_joined_in_time() -> None:
     vocab = {token: number for number, token in enumerate(["a", "b", "ab", "abab", "c"])}
     node = {"model": {"type": "BPE", "vocab": vocab, "merges": ["a b", "ab ab"]}}
-    begin = time.process_time()
+    begin = time.thread_time()
     encoded = read_tokeniser(json.dumps(node).encode()).encode("abababc" * 10_000)
     assert encoded.ids == (3, 2, 4) * 10_000
-    assert time.process_time() - begin < 20  # pair by pair, over all of the text, it took hours
+    assert time.thread_time() - begin < 20  # pair by pair, over all of the text, it took hours
 
 
 def test_the_likeliest_pieces_are_chosen() -> None:

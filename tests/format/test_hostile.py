@@ -1197,9 +1197,9 @@ SLOW = {
 def test_a_function_may_return_one_value_any_number_of_times() -> None:
     def seconds(count: int) -> float:
         data = raw_model(b"", delimited(25, delimited(1, b"f") + delimited(5, b"a") * count))
-        begun = time.process_time()
+        begun = time.thread_time()
         ingot.decode(data)
-        return time.process_time() - begun
+        return time.thread_time() - begun
 
     seconds(1000)
     assert seconds(40_000) < 30 * max(seconds(4000), 0.005)

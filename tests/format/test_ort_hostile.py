@@ -245,7 +245,7 @@ def overlapping_strings() -> bytes:
 
 @pytest.mark.parametrize("data", [bomb(30), repeated_weights(), overlapping_strings()], ids=["graphs", "raw", "text"])
 def test_parts_that_overlap_take_no_more_memory_than_the_file(data: bytes) -> None:
-    before = time.process_time()
+    before = time.thread_time()
     tracemalloc.start()
     try:
         assert "parts of the file overlap" in refused(data)
@@ -253,7 +253,7 @@ def test_parts_that_overlap_take_no_more_memory_than_the_file(data: bytes) -> No
     finally:
         tracemalloc.stop()
     assert most < 2_000_000 + 300 * len(data)
-    assert time.process_time() - before < 10
+    assert time.thread_time() - before < 10
 
 
 def test_strings_may_be_shared() -> None:

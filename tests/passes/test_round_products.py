@@ -35,6 +35,7 @@ CASES: dict[str, tuple[tuple[int, ...], Any]] = {
     "Gemm": ((9, 33), lambda x: op.Relu(op.Gemm(x, weights(20, 33), weights(20), transB=1))),
     "Conv, 1 x 1": ((2, 24, 6, 7), lambda x: op.Conv(x, weights(20, 24, 1, 1), weights(20))),
     "Conv, strided": ((1, 5, 12, 12), lambda x: op.Conv(x, weights(8, 5, 3, 3), strides=[2, 2])),
+    "Conv, padded": ((1, 5, 12, 12), lambda x: op.Conv(x, weights(64, 5, 3, 3), pads=[1, 0, 2, 1], strides=[2, 2])),
     "Conv, 3 x 3 of few places": ((1, 128, 9, 9), lambda x: op.Conv(x, weights(128, 128, 3, 3))),
     "transposed weights": ((9, 33), lambda x: op.MatMul(x, op.Transpose(weights(20, 33), perm=[1, 0]))),
 }
@@ -97,7 +98,8 @@ STAYING: dict[str, tuple[tuple[int, ...], Any, Precision, str]] = {
     "Winograd": ((1, 16, 12, 12), lambda x: op.Conv(x, weights(16, 16, 3, 3)), "bf16", "Winograd"),
     "large": ((3, 4), lambda x: op.MatMul(x, weights(4, 5) * 1e6), "fp16", "too large"),
     "small": ((3, 4), lambda x: op.MatMul(x, weights(4, 5) * 1e-9), "fp16", "too small"),
-    "padded": ((1, 4, 9, 9), lambda x: op.Conv(x, weights(8, 4, 3, 3), pads=[1, 1, 1, 1]), "int8-dynamic", "padding"),
+    "Winograd, of bytes": ((1, 16, 12, 12), lambda x: op.Conv(x, weights(16, 16, 3, 3)), "int8-dynamic", "Winograd"),
+    "padded": ((1, 4, 9, 9), lambda x: op.Conv(x, weights(8, 4, 3, 3), pads=[1, 1, 1, 1]), "int8-dynamic", "pad"),
     "scaled": ((3, 4), lambda x: op.Gemm(x, weights(4, 5), alpha=2.0), "int8-dynamic", "scaled"),
     "not finite": ((3, 4), lambda x: op.MatMul(x, weights(4, 5) + np.inf), "int8-dynamic", "finite"),
     "a GRU": ((3, 1, 4), lambda x: op.GRU(x, *gates(3, 64), hidden_size=64, outputs=1), "int8-dynamic", "no operator"),

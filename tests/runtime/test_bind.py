@@ -73,6 +73,15 @@ def test_a_kernel_that_writes_nothing_is_passed_over() -> None:
     assert binder.bind({"n": 2}).replaced == ()
 
 
+def test_working_memory_of_a_kernel_that_is_passed_over_takes_no_bytes() -> None:
+    allocations = (floats(0, N), floats(1, 100), floats(2, 100, first=0, last=1), floats(3, M, first=1, last=1))
+    own = segment(kernel(N, writes=(0,)), kernel(M, writes=(3,)), allocations=allocations, names=("n", "m"))
+    binder = Binder(own)
+    assert binder.bind_tightly({"n": 0, "m": 7}).layout.sizes == (0, 0, 400, 28)
+    assert binder.bind_tightly({"n": 1, "m": 7}).layout.sizes == (4, 400, 400, 28)
+    assert binder.bind_tightly({"n": 0, "m": 0}).layout.sizes == (0, 0, 0, 0)
+
+
 def test_each_step_finds_its_own_scalars() -> None:
     loop = Jump("loop", 0, (0, -1, -1), 1, 3, N + 1)
     binder = Binder(segment(kernel(N, 2, 3 * N), loop, kernel(*range(9), N * N)))

@@ -103,9 +103,9 @@ def test_large_graphs_are_laid_out_in_time(count: int, seconds: float) -> None:
     lines = chain(count, count // 3)
     times = []
     for _ in range(2):
-        begin = time.process_time()
+        begin = time.thread_time()
         layout = lay_out([BOX] * count, lines)
-        times.append(time.process_time() - begin)
+        times.append(time.thread_time() - begin)
         if times[-1] < seconds:
             break
     assert min(times) < seconds  # of one processor, whatever else the machine does

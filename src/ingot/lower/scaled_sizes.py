@@ -8,7 +8,6 @@ small.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
 
 import numpy as np
 
@@ -35,11 +34,11 @@ _FLOATS = (DType.FLOAT32, DType.FLOAT64)
 
 @dataclass(frozen=True, slots=True)
 class _Scaled:
-    """Integers, as a run computes them and as sizes, with a fraction for each; rounded up, or down."""
+    """Integers, as a run computes them and as sizes, each with a numerator and a denominator; rounded up, or down."""
 
     integers: Value
     sizes: tuple[Dim, ...]
-    scales: tuple[Fraction, ...]
+    scales: tuple[tuple[int, int], ...]
     is_up: bool
 
 
@@ -52,8 +51,7 @@ def scale_in_integers(graph: Graph, facts: Facts) -> Iterator[Guard]:
         scaled = _scaled(node, facts)
         if scaled is None:
             continue
-        tops = np.array([scale.numerator for scale in scaled.scales], np.int64)
-        bottoms = np.array([scale.denominator for scale in scaled.scales], np.int64)
+        tops, bottoms = (np.array(numbers, np.int64) for numbers in zip(*scaled.scales, strict=True))
         with inserting(before=node):
             products = op.Mul(op.Cast(scaled.integers, to=int(DType.INT64)), _constant(tops))
             if scaled.is_up:
@@ -61,7 +59,7 @@ def scale_in_integers(graph: Graph, facts: Facts) -> Iterator[Guard]:
             node.inputs = [op.Div(products, _constant(bottoms)).value]
         for size, scale in zip(scaled.sizes, scaled.scales, strict=True):
             if isinstance(size, Expr):
-                most = size * max(scale.numerator, scale.denominator)
+                most = size * max(scale)
                 otherwise = f"a size that '{node.label}' scales was assumed to be below {_EXACT:,}"
                 yield Guard(minimum(most, _EXACT), most, otherwise)
 
@@ -95,14 +93,15 @@ def _scaled(node: Node, facts: Facts) -> _Scaled | None:
     return None if scales is None else _Scaled(integers, tuple(sizes), scales, is_up)
 
 
-def _scales(factors: Sequence[float], count: int, *, is_divided: bool) -> tuple[Fraction, ...] | None:
+def _scales(factors: Sequence[float], count: int, *, is_divided: bool) -> tuple[tuple[int, int], ...] | None:
     """A positive fraction of small numbers for each of `count` sizes; None if one has none."""
     if len(factors) not in (1, count) or not all(0 < factor <= _LARGEST for factor in factors):
         return None
-    fractions = [1 / Fraction(factor) if is_divided else Fraction(factor) for factor in factors]
-    if any(max(scale.numerator, scale.denominator) > _LARGEST for scale in fractions):
+    ratios = [factor.as_integer_ratio() for factor in factors]
+    if any(max(ratio) > _LARGEST for ratio in ratios):
         return None
-    return tuple(fractions if len(fractions) == count else fractions * count)
+    scales = [(bottom, top) if is_divided else (top, bottom) for top, bottom in ratios]
+    return tuple(scales if len(scales) == count else scales * count)
 
 
 def _constants(value: Value, facts: Facts) -> list[float] | None:

@@ -141,6 +141,12 @@ class Binder:
         self._most_bindings = max(_BINDINGS, _BINDING_BYTES // (self._packed.size + _OF_A_BINDING))
         self._layout: Layout | None = None
         self._scalable: ScalableLayout | None = None
+        self._spans = [
+            (index, own.first - segment.base, own.last - segment.base + 1)
+            for index, own in enumerate(self.arena)
+            if own.first >= segment.base and own.last - segment.base < len(segment.steps)
+        ]
+        """The arena's allocations that no other segment needs, with the rows of the steps that do."""
         self._arena = Arena([(allocation.first, allocation.last) for allocation in self.arena])
 
     @property
@@ -207,8 +213,9 @@ class Binder:
                 if row in self._updates and 0 not in self._updates[row](values):
                     continue  # it has indices to check, of which none is valid
                 jumps[row] = (GO, row + 1, 0, MOST_TRIPS, 0, MOST_TRIPS)
-        for index, own in enumerate(self.arena):
-            if all(row in jumps for row in range(own.first - self.segment.base, own.last - self.segment.base + 1)):
+        before = [0, *accumulate(row not in jumps for row in range(len(steps)))]
+        for index, first, end in self._spans:
+            if before[first] == before[end]:
                 sizes[index] = 0  # as working memory of a kernel that does not run
         scalars = list(self._scalars(values))
         for row in jumps:
@@ -253,10 +260,11 @@ class Binder:
     def _laid_out(self, sizes: tuple[int, ...]) -> Layout:
         """A layout for arena allocations of these sizes.
 
-        That of the last binding, if they fit; else a new one: exact if it is the first, then for sizes that may grow.
+        That of the last binding, if they fit; else a new one: exact if it is the first or some take no bytes, which
+        have nothing to grow from, else for sizes that may grow.
         """
         layout = self._layout
-        if layout is None:
+        if layout is None or (0 in sizes and not _fits(sizes, layout)):
             starts, total = self._arena.offsets(sizes)
             layout = Layout(sizes, tuple(starts), total, sum(sizes))
         elif not _fits(sizes, layout):

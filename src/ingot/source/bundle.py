@@ -278,6 +278,8 @@ def _bound_names(definition: Definition) -> set[str]:
     names = {part.arg for part in parts if isinstance(part, ast.arg)}
     names |= {part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
     names |= {part.name for part in parts if isinstance(part, ast.ExceptHandler) and part.name}
+    imports = [alias for part in parts if isinstance(part, ast.Import) for alias in part.names]
+    names |= {alias.asname or alias.name for alias in imports if not alias.name.startswith("ingot")}
     if isinstance(definition, ast.FunctionDef):
         names |= {part.name for part in parts if isinstance(part, ast.FunctionDef)}
     return names

@@ -75,9 +75,9 @@ LONG = {
 
 @pytest.mark.parametrize("name", LONG)
 def test_long_texts_take_no_long_time(name: str) -> None:
-    start = time.process_time()
+    start = time.thread_time()
     found = outcome(LONG[name])
-    assert time.process_time() - start < 6
+    assert time.thread_time() - start < 6
     assert isinstance(found, Model) or len(str(found)) < 1_000
 
 

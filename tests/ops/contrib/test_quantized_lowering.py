@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -76,3 +77,14 @@ def test_elements_of_bytes_are_computed_with_in_float32() -> None:
     assert compiled is not None
     (kernel,) = kernels_in(compiled.scheduled.steps)
     assert "float64" not in show_kernel(kernel)
+
+
+def test_a_sum_of_bytes_divides_no_element() -> None:
+    model = ingot.parse_model("""<ir_version: 10, opset_import: ["" : 21, "com.microsoft" : 1]>
+        g (uint8[400] a, uint8[400] b) => (y)
+        <float s = {0.02}, float t = {0.03}, float u = {0.05}, uint8 z = {3}, uint8 o = {5}, uint8 w = {7}> {
+        y = com.microsoft.QLinearAdd (a, s, z, b, t, o, u, w) }""")
+    session = ingot.Session(model, providers=("cpu", "reference"), fallback=False)
+    assert session.compiled is not None
+    (kernel,) = kernels_in(session.compiled.scheduled.steps)
+    assert "/" not in re.sub(r"\([0-9.]+ / [0-9.]+\)", "", show_kernel(kernel)), "but for one scale by another"

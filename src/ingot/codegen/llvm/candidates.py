@@ -9,7 +9,7 @@ from ingot.codegen.llvm import ir, scalars
 from ingot.codegen.llvm.lanes import Lanes
 from ingot.codegen.llvm.share import smaller
 from ingot.codegen.llvm.sorting import bits_of, item, item_type
-from ingot.codegen.llvm.types import I1, I64, PTR, stack_slot, vector
+from ingot.codegen.llvm.types import I1, I64, PTR, lane_numbers, stack_slot, vector
 from ingot.dtypes import DType
 
 BLOCK = 64
@@ -57,7 +57,7 @@ class Items:
         b = self.b
         numbers = self.lanes.splat(place, lanes)
         if lanes > 1:
-            numbers = b.add(numbers, ir.Constant(vector(I64, lanes), list(range(lanes))))
+            numbers = b.add(numbers, lane_numbers(I64, lanes))
         packed = item(b, self.key(row, place, lanes), numbers, self.dtype)
         start = b.load(self.start, typ=PTR)
         b.store(packed, b.gep(start, [at], source_etype=item_type(self.dtype)), align=8)

@@ -16,7 +16,6 @@ from ingot.loops.ir import (
     Kernel,
     KernelNest,
     Kind,
-    Let,
     Recurrence,
     Statement,
     Tile,
@@ -62,10 +61,8 @@ def _lowered(tile: Tile) -> Tile:
 
 
 def _rolled(statement: Statement) -> Statement:
-    """A statement in which rows that have sums of their own are gone through one after another."""
+    """A statement in which rows that are jammed are gone through one after another."""
     if not isinstance(statement, For):
         return statement
-    body = tuple(map(_rolled, statement.body))
-    has_sums = any(isinstance(inner, Let) for inner in body) or any(isinstance(inner, For) for inner in body)
-    kind = Kind.SERIAL if statement.kind is Kind.JAM and has_sums else statement.kind
-    return For(statement.var, body, kind)
+    kind = Kind.SERIAL if statement.kind is Kind.JAM else statement.kind
+    return For(statement.var, tuple(map(_rolled, statement.body)), kind)

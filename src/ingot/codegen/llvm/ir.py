@@ -164,12 +164,13 @@ class Constant(Value):
 
     __slots__ = ("constant", "number")
 
-    def __init__(self, type_: Type, constant: Any) -> None:
+    def __init__(self, type_: Type, constant: Any, text: str | None = None) -> None:
+        """`text` is its text, where that is known."""
         self.type = type_
         self.constant: Final = constant
         width = type_.width if type(constant) is int and isinstance(type_, IntType) else 0
         self.number = constant if width and abs(constant) < 1 << (width - 1) // 2 else None
-        self.text = str(constant) if width > 1 else _text(type_, constant)
+        self.text = text or (str(constant) if width > 1 else _text(type_, constant))
 
 
 _PACKED = {"half": "e", "float": "f", "double": "d"}

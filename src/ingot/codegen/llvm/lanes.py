@@ -9,7 +9,7 @@ from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.emitter import Frame
 from ingot.codegen.llvm.share import smaller
-from ingot.codegen.llvm.types import I8, I32, I64, vector
+from ingot.codegen.llvm.types import I8, I32, I64, lane_numbers, vector
 from ingot.dataclass import dataclass
 from ingot.dtypes import DType
 from ingot.loops.ir import Var
@@ -44,7 +44,8 @@ class Lanes:
         if lanes == 1 or count_of(value) == lanes:
             return value
         if isinstance(value, ir.Constant):
-            return ir.Constant(ir.VectorType(value.type, lanes), [value.constant] * lanes)
+            text = f"splat ({value.type.text} {value.text})"
+            return ir.Constant(ir.VectorType(value.type, lanes), [value.constant] * lanes, text)
         undefined = ir.Constant(ir.VectorType(value.type, lanes), ir.Undefined)
         first = self.b.insert_element(undefined, value, I32(0))
         return self.b.shuffle_vector(first, undefined, _first_lane(lanes))
@@ -53,7 +54,7 @@ class Lanes:
         """The mask of the first lanes, `count` of them, of a vector of `lanes`."""
         kind = I32 if lanes <= WORDS_IN_VECTOR else I8
         few = self.b.trunc(smaller(self.b, count, I64(lanes)), kind)
-        numbers = ir.Constant(vector(kind, lanes), list(range(lanes)) if lanes > 1 else 0)
+        numbers = lane_numbers(kind, lanes) if lanes > 1 else kind(0)
         return self.b.icmp_signed("<", numbers, self.splat(few, lanes))
 
     def across(self, value: ir.Value, both: Callable[[ir.Value, ir.Value], ir.Value]) -> ir.Value:

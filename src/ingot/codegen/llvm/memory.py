@@ -14,7 +14,7 @@ from ingot.codegen.llvm.permute import is_permutable, permuted
 from ingot.codegen.llvm.picked import owner, picked_of, shuffled
 from ingot.codegen.llvm.share import larger, smaller
 from ingot.codegen.llvm.transpose import interleaved, transposed
-from ingot.codegen.llvm.types import I1, I8, I32, I64, PTR, global_constant, stored, vector, width, zeros
+from ingot.codegen.llvm.types import I1, I8, I32, I64, PTR, global_constant, lane_numbers, stored, vector, width, zeros
 from ingot.dataclass import dataclass
 from ingot.dims import Dim, constant_term
 from ingot.dtypes import DType
@@ -118,8 +118,7 @@ class Memory(Lanes, ABC):
         assert lane is not None
         for term, factor in index.terms:
             if term is lane.var:
-                steps = ir.Constant(ir.VectorType(I64, lane.count), list(range(lane.count)))
-                yield term, steps, factor
+                yield term, lane_numbers(I64, lane.count), factor
             elif not isinstance(term, Var) and count_of(value := self.scalar(term)) > 1:
                 yield term, value, factor
 
@@ -346,7 +345,7 @@ class Memory(Lanes, ABC):
                 inside = self._inside_at(beside, at) if beside else None
                 if inside is not None:
                     address = b.select(inside, address, self._zeros())
-                line = self._line(address, value.dtype, mask, fill)
+                line = self._line_of_block(address, value.dtype, mask, fill)
                 lines.append(line if inside is None or value.fill == 0 else b.select(inside, line, fill))
             self._turned[id(value)] = (value, transposed(b, lines))
         assert isinstance(place, ir.Constant)
@@ -365,7 +364,7 @@ class Memory(Lanes, ABC):
             mask = own if mask is None else b.and_(mask, own)
         return mask
 
-    def _line(self, address: ir.Value, dtype: DType, mask: ir.Value | None, fill: ir.Value) -> ir.Value:
+    def _line_of_block(self, address: ir.Value, dtype: DType, mask: ir.Value | None, fill: ir.Value) -> ir.Value:
         """A vector of contiguous elements; `fill` where a mask is off."""
         if mask is not None:
             return self._masked("masked.load", fill.type, [address, I32(width(dtype)), mask, fill], fill.type, PTR)

@@ -251,8 +251,8 @@ class _Emitter(ProductPanels, MatrixProduct):
 
     def _sum_panel(self, row: ir.Value, rows: ir.Value, packed: ir.Value, left: ir.Value) -> None:
         """Sum a tile of a panel of which so many columns are left: where one vector holds these, that one alone."""
-        b = self.b
-        if isinstance(self.n, int) or self.tile.vectors == 1 or self.tile.dot is not None or self.product.groups > 1:
+        b, has_one_width = self.b, self.tile.vectors == 1 or self.tile.dot is not None or self.product.groups > 1
+        if isinstance(self.n, int) or has_one_width or self.frame.compact:
             self._sum(row, rows, packed)
             return
         with b.if_else(b.icmp_signed("<=", left, I64(self.tile.lanes))) as (narrow, wide):
@@ -268,10 +268,10 @@ class _Emitter(ProductPanels, MatrixProduct):
         self._bind(product.m, row)
         own, first = self._row(*self._starts(), ()), self._first_column(column)
         if reads_columns(product):
-            targets = [self._sum_place(line, index) for index in range(self.tile.vectors)]
+            targets = [self._sum_place(line, I64(index)) for index in range(self.tile.vectors)]
             store_row(self.loops, product, own, first, size(k.extent), targets)
             return
-        sums, last, stride = self._sum_place(line, 0), b.sub(left, I64(1)), size(product.rhs.index.factor(n))
+        sums, last, stride = self._sum_place(line, I64(0)), b.sub(left, I64(1)), size(product.rhs.index.factor(n))
         count = dot_columns(self.tile)
         with self.loops.loop(I64(0), smaller(b, left, I64(self.columns)), count) as start:
             places = [b.add(start, I64(number)) for number in range(count)]
@@ -379,13 +379,13 @@ class _Emitter(ProductPanels, MatrixProduct):
             b.store(b.add(read, b.mul(rows_read, I64(apart))), step_cell)
         for line in range(height):
             for index in range(tile.vectors):
-                b.store(b.load(cells[line][index], typ=self.lanes), self._sum_place(I64(line), index))
+                b.store(b.load(cells[line][index], typ=self.lanes), self._sum_place(I64(line), I64(index)))
 
     def _resume(self, cells: Cells) -> None:
         """Set accumulators to the sums of a tile so far."""
         for line, row in enumerate(cells):
             for index, cell in enumerate(row):
-                self.b.store(self.b.load(self._sum_place(I64(line), index), typ=self.lanes), cell)
+                self.b.store(self.b.load(self._sum_place(I64(line), I64(index)), typ=self.lanes), cell)
 
     def _summed(self) -> tuple[Sequence[Var], Dim, Dim]:
         """The axes that are summed one after another, and of the innermost one its terms, and how far apart these lie.

@@ -45,7 +45,7 @@ class ProductPanels(ProductRows):
         product, inner = self.product, self.product.k[-1].extent
         if packs_columns(product) and self.frame.target.masks:
             self._pack_columns(column, buffer, number)
-        elif not packs_blocks(product) or (isinstance(inner, int) and inner < self.tile.lanes):
+        elif self.frame.compact or not packs_blocks(product) or (isinstance(inner, int) and inner < self.tile.lanes):
             self._pack_rows(column, buffer, number)
         elif isinstance(inner, int):
             self._pack_blocks(column, buffer, number)

@@ -11,7 +11,7 @@ from ingot.codegen.llvm.emitter import Frame
 from ingot.codegen.llvm.lanes import Lane
 from ingot.codegen.llvm.loops import Loops
 from ingot.codegen.llvm.share import larger, part_of, up
-from ingot.codegen.llvm.types import I64, element, stack_slot, vector, width
+from ingot.codegen.llvm.types import I64, element, lane_numbers, stack_slot, vector, width
 from ingot.loops.ir import Contraction, Index, Inside, Load, Var, extent
 
 
@@ -83,25 +83,33 @@ class ProductRows:
                 total = b.add(total, b.mul(self.loops.variables[var], self.frame.size(index.factor(var))))
         return total
 
-    def _sum_place(self, line: ir.Value, index: int) -> ir.Value:
-        place = self.b.add(self.b.mul(line, I64(self.tile.vectors)), I64(index))
+    def _sum_place(self, line: ir.Value, index: ir.Value) -> ir.Value:
+        place = self.b.add(self.b.mul(line, I64(self.tile.vectors)), index)
         return self.b.gep(self.sums, [place], source_etype=self.lanes)
 
     def _finish(self, row: ir.Value, rows: ir.Value, column: ir.Value, columns: ir.Value) -> None:
-        b, tile, loops = self.b, self.tile, self.loops
-        whole = b.icmp_signed("==", columns, I64(self.columns))
+        b, tile = self.b, self.tile
         vectors = tile.vectors // self.product.groups
+        if self.frame.compact and self.frame.target.masks:
+            with self._each_row(row, rows) as line, self.loops.loop(I64(0), I64(vectors), 1) as index:
+                self._finish_part(line, index, column, columns)
+            return
+        whole = b.icmp_signed("==", columns, I64(self.columns))
         with self._each_row(row, rows) as line, b.if_else(whole) as (full, part):
             with full:
-                for index in range(vectors):
-                    self._finish_vector(line, index, column, None)
+                for number in range(vectors):
+                    self._finish_vector(line, I64(number), column, None)
             with part:
-                for index in range(vectors):
-                    past = b.sub(columns, I64(index * tile.lanes))
-                    with b.if_then(b.icmp_signed(">", past, I64(0))):
-                        numbers = ir.Constant(vector(I64, tile.lanes), list(range(tile.lanes)))
-                        mask = b.icmp_signed("<", numbers, loops.splat(past, tile.lanes))
-                        self._finish_vector(line, index, column, mask)
+                for number in range(vectors):
+                    self._finish_part(line, I64(number), column, columns)
+
+    def _finish_part(self, line: ir.Value, index: ir.Value, column: ir.Value, columns: ir.Value) -> None:
+        """The epilogue for the columns that there are in a vector."""
+        b, lanes = self.b, self.tile.lanes
+        past = b.sub(columns, b.mul(index, I64(lanes)))
+        with b.if_then(b.icmp_signed(">", past, I64(0))):
+            mask = b.icmp_signed("<", lane_numbers(I64, lanes), self.loops.splat(past, lanes))
+            self._finish_vector(line, index, column, mask)
 
     @contextmanager
     def _each_row(self, row: ir.Value, rows: ir.Value) -> Iterator[ir.Value]:
@@ -125,13 +133,14 @@ class ProductRows:
             for var, cell in cells.items():
                 b.store(variables[var], cell)
 
-    def _finish_vector(self, line: ir.Value, index: int, column: ir.Value, mask: ir.Value | None) -> None:
+    def _finish_vector(self, line: ir.Value, index: ir.Value, column: ir.Value, mask: ir.Value | None) -> None:
         b, loops, tile = self.b, self.loops, self.tile
         (var,) = self.product.n
         vectors = tile.vectors // self.product.groups
         for group, name in enumerate(self.product.sums):
-            loops.locals[name] = b.load(self._sum_place(line, group * vectors + index), typ=self.lanes)
-        loops.in_lanes(self.product.body, Lane(var, tile.lanes, mask), b.add(column, I64(index * tile.lanes)))
+            place = self._sum_place(line, b.add(I64(group * vectors), index))
+            loops.locals[name] = b.load(place, typ=self.lanes)
+        loops.in_lanes(self.product.body, Lane(var, tile.lanes, mask), b.add(column, b.mul(index, I64(tile.lanes))))
 
     def _bind(self, variables: Sequence[Var], flat: ir.Value) -> None:
         self.loops.unflatten(variables, flat)

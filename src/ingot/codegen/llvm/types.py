@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.builder import Builder
 from ingot.dtypes import DType
@@ -61,6 +63,12 @@ def is_signed(dtype: DType) -> bool:
 
 def vector(kind: ir.Type, lanes: int) -> ir.Type:
     return ir.VectorType(kind, lanes) if lanes > 1 else kind
+
+
+@cache
+def lane_numbers(kind: ir.Type, lanes: int) -> ir.Constant:
+    """A vector of the number of each lane, of which there are several."""
+    return ir.Constant(ir.VectorType(kind, lanes), list(range(lanes)))
 
 
 def stack_slot(b: Builder, kind: ir.Type, align: int = 0) -> ir.Value:

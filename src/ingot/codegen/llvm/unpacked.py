@@ -15,7 +15,7 @@ from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.loops import Loops
 from ingot.codegen.llvm.share import smaller
 from ingot.codegen.llvm.transpose import transposed
-from ingot.codegen.llvm.types import I32, I64, PTR, element, stack_slot, vector, width
+from ingot.codegen.llvm.types import I32, I64, PTR, element, lane_numbers, stack_slot, vector, width
 from ingot.dtypes import DType
 from ingot.loops.ir import LANES, Contraction, Tile, Var
 
@@ -144,7 +144,7 @@ def store_dots(
     with loops.loop(I64(0), end, lanes) as start:
         add(start, None)
     with b.if_then(b.icmp_signed("<", end, depth)):
-        numbers = ir.Constant(vector(I64, lanes), list(range(lanes)))
+        numbers = lane_numbers(I64, lanes)
         add(end, b.icmp_signed("<", numbers, loops.splat(b.sub(depth, end), lanes)))
     for cell, target in zip(cells, targets, strict=True):
         b.store(loops.across(b.load(cell, typ=whole), b.fadd), target)

@@ -15,7 +15,7 @@ from ingot.codegen.llvm.lane_count import lane_count
 from ingot.codegen.llvm.lanes import WORDS_IN_VECTOR, Lane
 from ingot.codegen.llvm.memory import Preheader
 from ingot.codegen.llvm.share import part_of, smaller, up
-from ingot.codegen.llvm.types import I1, I8, I32, I64, PTR, stored, vector, width
+from ingot.codegen.llvm.types import I1, I8, I32, I64, PTR, lane_numbers, stored, width
 from ingot.codegen.llvm.work import operations_of
 from ingot.loops.ir import (
     Apply,
@@ -172,7 +172,7 @@ class Vectors(Expressions):
         b, kind = self.b, I64
         if lanes > WORDS_IN_VECTOR:
             count, kind = b.trunc(count, I8), I8
-        numbers = ir.Constant(vector(kind, lanes), list(range(lanes))) if lanes > 1 else I64(0)
+        numbers = lane_numbers(kind, lanes) if lanes > 1 else I64(0)
         return b.icmp_signed("<", numbers, self.splat(count, lanes))
 
     def _open_preheader(self, statement: For) -> Preheader:

@@ -180,11 +180,20 @@ class _Emitter:
             with b.if_else(self._infinite(sums, mask), likely=False) as (directly, otherwise):
                 with directly:
                     self._finish(origin, first, mask, self._direct())
-                with otherwise, b.if_else(b.icmp_signed(">=", left, I64(lanes))) as (whole, part):
-                    with whole:
-                        self._finish(origin, first, None, ())
-                    with part:
-                        self._finish(origin, first, mask, ())
+                with otherwise:
+                    self._finish_sums(origin, first, mask, left)
+
+    def _finish_sums(self, origin: Origin, first: ir.Value, mask: ir.Value, left: ir.Value) -> None:
+        """The epilogue for the sums of a vector of filters: without a mask where it has all lanes."""
+        b = self.b
+        if self.frame.compact:
+            self._finish(origin, first, mask, ())
+            return
+        with b.if_else(b.icmp_signed(">=", left, I64(self.tile.lanes))) as (whole, part):
+            with whole:
+                self._finish(origin, first, None, ())
+            with part:
+                self._finish(origin, first, mask, ())
 
     def _transform_sum(self, tile: ir.Value, first: ir.Value) -> list[ir.Value]:
         """The sums of a tile for a vector of filters, which are stored too."""

@@ -14,9 +14,10 @@ from ingot.ops.contrib.domain import BYTES, MICROSOFT, Scale, may_omit, scalar
 from ingot.ops.contrib.meaning import meant, written
 from ingot.ops.define import Heterogeneous, operator
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.linalg.byte_products import single
 from ingot.ops.math.sigmoids import logistic
 from ingot.ops.nn.precision import refuse_huge
-from ingot.ops.quantization.rounding import to_codes
+from ingot.ops.quantization.rounding import codes_in_primitives, to_codes
 from ingot.ops.shapes import axis_of, broadcast, same, unify
 from ingot.ops.typesets import BOOL, FLOAT32, types
 
@@ -39,10 +40,14 @@ def qlinear_add(
     c_zero_point: T | None = None,
     /,
 ) -> T:
-    """The sum of the numbers that `a` and `b` stand for, with broadcasting."""
+    """The sum of the numbers that `a` and `b` stand for, with broadcasting: in units of `c_scale`, as onnxruntime."""
     _fitting(a.shape, b.shape)
-    total = real(a, a_scale, a_zero_point) + real(b, b_scale, b_zero_point)
-    return codes(total, c_scale, c_zero_point, a.dtype)
+    unit = np.float32(scalar(c_scale, "a scale"))
+    with np.errstate(all="ignore"):
+        units = [np.asarray(np.float32(scalar(scale, "a scale")) / unit) for scale in (a_scale, b_scale)]
+        total = real(a, units[0], a_zero_point) + real(b, units[1], b_zero_point)
+    point = None if c_zero_point is None else scalar(c_zero_point, "a zero point")
+    return to_codes(np.asarray(total), point, DType.of(a.dtype))
 
 
 @operator("QLinearMul", since=1, domain=MICROSOFT)
@@ -202,8 +207,9 @@ def lower_add(
     c_zero_point: prim.Tensor | None = None,
     /,
 ) -> prim.Tensor:
-    total = meant(a, a_scale, a_zero_point) + meant(b, b_scale, b_zero_point)
-    return written(total, c_scale, c_zero_point, a.dtype)
+    unit = single(c_scale)
+    total = meant(a, single(a_scale) / unit, a_zero_point) + meant(b, single(b_scale) / unit, b_zero_point)
+    return codes_in_primitives(total, None if c_zero_point is None else single(c_zero_point), a.dtype)
 
 
 @qlinear_mul.lower

@@ -1,4 +1,4 @@
-"""Tensor maps: what the copy engine (TMA) of Hopper is told of a buffer."""
+"""Tensor maps: how the copy engine (TMA) of Hopper walks a buffer, as the driver encodes it."""
 
 from __future__ import annotations
 
