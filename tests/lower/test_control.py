@@ -567,3 +567,29 @@ def test_what_a_loop_collects_is_an_output_even_where_a_copy_of_it_is_too() -> N
         b = Concat <axis = 0> (a, last)
     }"""
     agree(graph, *({"m": np.ones((rows, 4), np.float32), "f": np.float32(2)} for rows in (3, 1, 0)))
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["Identity (c)", "Identity (go)", "Cast <to = 9> (c)", "Cast <to = 9> (go)", "Cast <to = 9> (number)"],
+)
+def test_a_condition_that_is_always_true_leaves_the_trip_count_alone(condition: str) -> None:
+    """As PyTorch's exporter writes loops over a sequence: with a Constant around the loop, and a Cast."""
+    x = np.arange(12, dtype=np.float32).reshape(4, 3)
+    runs(
+        f"""g (float[n, k] x) => (y) <int64 first = {{0}}> {{
+            go = Constant <value = bool {{1}}> ()
+            number = Constant <value = float {{0.5}}> ()
+            shape = Shape (x)
+            count = Gather (shape, first)
+            y = Loop (count, go) <body = b (int64 i, bool c) => (bool d, float[k] u) {{
+                d = {condition}
+                row = Gather (x, i)
+                u = Exp (row)
+            }}>
+        }}""",
+        {"x": x},
+        {"x": x[:1]},
+        {"x": x[:0]},
+        rtol=1e-6,
+    )

@@ -105,6 +105,25 @@ def test_what_a_loop_appends_is_collected(joined: str) -> None:
     }
 
 
+def test_a_loop_over_the_parts_that_unbind_gives_is_one_over_rows() -> None:
+    """PyTorch's exporter splits by 1, with axes that are not kept."""
+    graph = """g (float[r, n] x) => (y) <bool go = {1}, int64 one = {1}> {
+        none = SequenceEmpty ()
+        l = SplitToSequence <axis = 0, keepdims = 0> (x, one)
+        m = SequenceLength (l)
+        rows = Loop (m, go, none) <body = b (int64 i, bool c, seq(float[n]) q) => (d, u) {
+            d = Identity (go)
+            row = SequenceAt (l, i)
+            p = Exp (row)
+            u = SequenceInsert (q, p)
+        }>
+        y = ConcatFromSequence <axis = 0, new_axis = 1> (rows)
+    }"""
+    assert not {"SplitToSequence", "SequenceInsert"} & {*calls(graph, {"x": X}, {"x": X[:, :2]})}
+    (result,) = Session(ingot.parse_model(f"{HEAD} {graph}"), providers=("reference",)).run(None, {"x": X})
+    np.testing.assert_allclose(result, np.exp(X), rtol=1e-6)
+
+
 def test_what_differs_from_run_to_run_stays_a_sequence() -> None:
     graph = """g (float[n] x, int64 m) => (y) <bool go = {1}> {
         none = SequenceEmpty <dtype = 1> ()

@@ -9,9 +9,10 @@ import pytest
 
 import ingot
 from fuse.programs import N, parameter
+from ingot.dtypes import DType
 from ingot.loops.ir import kernels_in
 from ingot.loops.show import show_kernel
-from ingot.prim import apply, pad, permute
+from ingot.prim import apply, gather, pad, permute
 from ingot.prim.tensor import Tensor
 from ingot.schedule.target import Target
 from lower.guarded import fenced
@@ -86,6 +87,57 @@ def test_what_is_computed_of_a_transposed_tensor_is_right_in_every_block() -> No
     x, scale, bias = (rng.standard_normal(shape).astype(np.float32) for shape in ((2, 37, 21), (21, 1), (37,)))
     y = ingot.Session(ingot.parse_model(text), providers=("cpu",), fallback=False)(x, scale, bias)
     np.testing.assert_allclose(y, np.maximum(x.transpose(0, 2, 1) * scale + bias, 0), rtol=1e-6, atol=1e-6)
+
+
+def test_rows_at_computed_places_are_turned_too() -> None:
+    schedules_to(
+        [permute(gather(parameter("x", 50, 24), [parameter("at", N, 1, dtype=DType.INT64), 1], (N, 24)), (1, 0))],
+        """
+kernel k1(x: float32[1200], at: int64[n], k1_out: float32[24*n])
+  for i0s < 3 parallel:
+    for i1 < n vector:
+      for i0t < 8 jam:
+        k1_out[i1 + i0s*(8*n) + i0t*n] = x[checked(at[i1] < 50)*24 + i0s*8 + i0t]
+""",
+    )
+
+
+@pytest.mark.parametrize("mode", ["linear", "nearest", "cubic"])
+@pytest.mark.parametrize(
+    ("channels", "size", "wanted"), [(16, (5, 7), (11, 33)), (21, (6, 8), (24, 16)), (40, (3, 4), (9, 5))]
+)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_images_that_lie_with_their_channels_together_are_resized_into_planes(
+    mode: str, channels: int, size: tuple[int, int], wanted: tuple[int, int], threads: int
+) -> None:
+    text = f"""<ir_version: 10, opset_import: ["" : 21]>
+    g (float[n, 3, h, w] x, float[{channels}, 3, 1, 1] k, int64[2] s) => (y, z) {{
+      fixed = Constant <value_ints = {[*wanted]}> ()
+      c = Conv (x, k)
+      y = Resize <axes = [2, 3], mode = "{mode}"> (c, , , s)
+      z = Resize <axes = [2, 3], mode = "{mode}"> (c, , , fixed)
+    }}"""
+    rng = np.random.default_rng(0)
+    model = ingot.parse_model(text)
+    session = ingot.Session(model, threads=threads, providers=("cpu",), fallback=False)
+    reference = ingot.Session(model, providers=("reference",))
+    for batch, sizes in ((1, wanted), (2, wanted), (1, (wanted[0] + 1, wanted[1] - 3))):
+        x = rng.standard_normal((batch, 3, *size)).astype(np.float32)
+        feeds = {"x": x, "k": rng.standard_normal((channels, 3, 1, 1)).astype(np.float32), "s": np.array(sizes)}
+        for result, expected in zip(session.run(None, feeds), reference.run(None, feeds), strict=True):
+            np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_an_index_out_of_range_is_an_error_where_rows_are_turned() -> None:
+    text = """<ir_version: 10, opset_import: ["" : 21]>
+    g (float[50, 24] x, int64[n] at) => (y) { r = Gather (x, at)  y = Transpose <perm = [1, 0]> (r) }"""
+    session = ingot.Session(ingot.parse_model(text), threads=1, providers=("cpu", "reference"), fallback=False)
+    x = np.random.default_rng(0).standard_normal((50, 24)).astype(np.float32)
+    for many in (1, 7, 8, 9, 37):
+        at = np.arange(many) * 7 % 50 - 25
+        np.testing.assert_array_equal(session(x, at), x[at].T)
+        with pytest.raises(ingot.IngotError):
+            session(x, np.where(np.arange(many) == many - 1, 50, at))
 
 
 PADS = [(0, 1, 0, 2), (2, 0, 1, 0), (1, 1, 1, 1), (20, 0, 0, 19), (0, 20, 19, 0), (-1, 3, -2, 1), (3, -1, 0, -4)]

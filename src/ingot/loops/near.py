@@ -15,7 +15,7 @@ def near_places(index: Index, var: Var) -> Scalar | None:
     """
     if index.factor(var) != 0:
         return None
-    places = [(term, factor) for term, factor in index.terms if not isinstance(term, Var) and _moves(term, var)]
+    places = [(term, factor) for term, factor in index.terms if not isinstance(term, Var) and moves(term, var)]
     if len(places) != 1 or places[0][1] != 1:
         return None
     place = places[0][0]
@@ -26,5 +26,6 @@ def near_places(index: Index, var: Var) -> Scalar | None:
     return place
 
 
-def _moves(value: Scalar, var: Var) -> bool:
+def moves(value: Scalar, var: Var) -> bool:
+    """Whether a loop variable is in the indices of an expression."""
     return any(index.factor(var) != 0 for index in indices(Let("", value)))

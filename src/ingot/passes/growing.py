@@ -14,7 +14,6 @@ import numpy as np
 
 from ingot.builder import inserting, op
 from ingot.dataclass import dataclass
-from ingot.dtypes import DType
 from ingot.infer.driver import Facts
 from ingot.ir.domains import TRAINING
 from ingot.ir.graph import Graph
@@ -22,7 +21,7 @@ from ingot.ir.model import Model
 from ingot.ir.node import Node
 from ingot.ir.value import Value
 from ingot.ops.catalog import Catalog
-from ingot.ops.control.carried import HEADS, constant_element, forwarded, truth
+from ingot.ops.control.carried import HEADS, as_true_as, constant_element, forwarded, truth
 from ingot.passes.invariant_sizes import invariant_names, invariant_rank, undeclared
 from ingot.queries.values import fact
 
@@ -172,21 +171,12 @@ def _joined(rows: Value, growth: _Growth) -> Value:
 
 def _goes_on(body: Graph) -> bool:
     """Whether a body gives the condition back as it takes it, or a constant true."""
-    source = _passed_on(body.outputs[0])
+    source = as_true_as(body.outputs[0])
     return source is body.inputs[1] or _is_true(source)
 
 
 def _is_true(value: Value) -> bool:
-    return truth(constant_element(_passed_on(value))) is True
-
-
-def _passed_on(value: Value) -> Value:
-    """What is as true as a value: PyTorch's exporter casts conditions to what they are."""
-    while (node := forwarded(value).producer) is not None and node.applies("Cast") and node.get("to") == DType.BOOL:
-        if not node.inputs or node.inputs[0] is None:
-            break
-        value = node.inputs[0]
-    return forwarded(value)
+    return truth(constant_element(as_true_as(value))) is True
 
 
 def _collects(node: Node) -> bool:

@@ -17,14 +17,21 @@ def is_by_one(split: Node) -> bool:
     return read(split, 1) is None
 
 
-def splits_by_ones(model: Model, catalog: Catalog) -> frozenset[Node]:
-    """The SplitToSequence nodes of the main graph whose sizes say that all parts are of size one: ones, or a 1."""
+def splits_by_ones(model: Model, catalog: Catalog) -> dict[Node, bool]:
+    """The SplitToSequence nodes of the main graph whose sizes say that all parts are of size one: ones, or a 1.
+
+    For each, whether the parts keep the axis.
+    """
     places = [place for place, node in enumerate(model.graph.nodes) if _has_sizes(node)]
     if not places:
-        return frozenset()
+        return {}
     twin, facts = undeclared(model, catalog)
     nodes, twins = model.graph.nodes, twin.graph.nodes
-    return frozenset(nodes[place] for place in places if _are_ones(twins[place], facts))
+    by_ones = [place for place in places if _are_ones(twins[place], facts)]
+    return {
+        nodes[place]: rank(read(twins[place], 1), facts) != 0 or bool(nodes[place].get("keepdims", 1))
+        for place in by_ones
+    }
 
 
 def is_filled(value: Value | None, element: int, facts: Facts) -> bool:

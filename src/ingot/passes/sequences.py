@@ -7,7 +7,7 @@ optional that holds something is what it holds.
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -59,8 +59,9 @@ def sequences_to_tensors(model: Model, catalog: Catalog) -> int:
     if any(node.applies("Gradient", domain=TRAINING) for node in model.graph):
         return 0
     maps_to_loops(model)
-    loops = list(collected_sequences(model, catalog))
-    rewriting = _Rewriting({sequence: rows for _, sequence, rows in loops}, splits_by_ones(model, catalog))
+    by_ones = splits_by_ones(model, catalog)
+    loops = list(collected_sequences(model, catalog))  # which have no body any more
+    rewriting = _Rewriting({sequence: rows for _, sequence, rows in loops}, by_ones)
     rewriting.graph(model.graph)
     for loop, _, _ in loops:
         drop(loop)  # where nobody read what it appended
@@ -73,8 +74,8 @@ _MAKERS = ("SequenceConstruct", "SequenceEmpty", "SplitToSequence")
 class _Rewriting:
     """What is known of sequences on the way through a model."""
 
-    def __init__(self, known: dict[Value, _Known], by_ones: Set[Node]) -> None:
-        """`by_ones` are splits whose sizes say that all parts are of size one."""
+    def __init__(self, known: dict[Value, _Known], by_ones: Mapping[Node, bool]) -> None:
+        """`by_ones` are splits whose sizes say that all parts are of size one, and whether these keep the axis."""
         self._known = known
         self._by_ones = by_ones
         self._holds: dict[Value, Value] = {}
@@ -173,7 +174,7 @@ class _Rewriting:
             return _Elements(tuple(value for value in inputs if value is not None))
         if node.applies("SplitToSequence") and inputs[0] is not None:
             has_ones = node in self._by_ones
-            keeps_axis = has_ones or bool(_attribute(node, "keepdims", 1))
+            keeps_axis = self._by_ones.get(node, bool(_attribute(node, "keepdims", 1)))
             parts = _Parts(inputs[0], int(_attribute(node, "axis", 0)), keeps_axis)
             return parts if has_ones or is_by_one(node) else None
         if node.applies("Identity"):

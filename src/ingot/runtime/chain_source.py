@@ -5,7 +5,7 @@ Values are variables: `v3` is the value of number 3, `k3` a constant; `f0` is wh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from types import CodeType
 
@@ -70,6 +70,17 @@ def _lines(text: ChainText) -> Iterable[str]:
     if text.is_limited:
         yield " is_limited = type(ending) is not DirectRun"
         yield " if is_limited: allowed = allow(most_bytes); before = ignore()"
+    yield from _calls(text, name)
+    if not all(call.is_bounded for call in text.calls):
+        yield " if held > most_bytes: return None"
+    outputs = f"[{', '.join(map(name, text.outputs))}]"
+    yield f" return {outputs if text.is_own else f'owned({outputs}, inputs.values())'}"
+
+
+def _calls(text: ChainText, name: Callable[[int | None], str]) -> Iterable[str]:
+    """The lines of all calls; none for a body that gives what it has."""
+    if not text.calls:
+        return
     yield " try:"
     for place, call in enumerate(text.calls):
         yield "  if ending is not None: ending.check()"
@@ -84,10 +95,6 @@ def _lines(text: ChainText) -> Iterable[str]:
     if text.is_limited:
         yield " finally:"
         yield "  if is_limited: restore(before); disallow(allowed)"
-    if not all(call.is_bounded for call in text.calls):
-        yield " if held > most_bytes: return None"
-    outputs = f"[{', '.join(map(name, text.outputs))}]"
-    yield f" return {outputs if text.is_own else f'owned({outputs}, inputs.values())'}"
 
 
 def _call(place: int, call: CallLine, called: str) -> Iterable[str]:

@@ -13,6 +13,7 @@ from ingot.dims import Dim
 from ingot.dtypes import DType
 from ingot.loops.ir import (
     Apply,
+    CheckedIndex,
     For,
     Index,
     Inside,
@@ -27,6 +28,7 @@ from ingot.loops.ir import (
     Store,
     Var,
 )
+from ingot.loops.near import moves
 from ingot.loops.rewrite import Reindexed, parts
 from ingot.schedule.target import Target
 
@@ -82,19 +84,34 @@ def _across(store: Store, along: Var, rows: Sequence[Var], target: Target) -> Va
     for part in parts([store.value]):
         if isinstance(part, Load):
             loads.append(part)
-        elif not isinstance(part, Apply | Literal | RuntimeScalar):
+        elif not isinstance(part, Apply | CheckedIndex | Literal | Position | RuntimeScalar):
             return None
-    where = [condition for load in loads for condition in load.where]
-    indices = [*(load.index for load in loads), *(condition.index for condition in where)]
+    padded = [load for load in loads if load.where]
+    where = [condition for load in padded for condition in load.where]
+    indices = [*(load.index for load in padded), *(condition.index for condition in where)]
     if any(not isinstance(term, Var) for index in indices for term, _ in index.terms):
         return None
     for row in rows:
-        both = [load.index for load in loads if load.index.factor(along) != 0 and load.index.factor(row) != 0]
+        both = [load.index for load in loads if _depends(load.index, along) and _depends(load.index, row)]
         if row is along or not both or not all(_turns(condition, along, row, target) for condition in where):
             continue
-        if all(index.factor(row) == 1 != index.factor(along) for index in both):
+        if all(_is_turned(index, along, row) for index in both):
             return row
     return None
+
+
+def _is_turned(index: Index, along: Var, row: Var) -> bool:
+    """Whether elements lie contiguous along a row, each such run of them at its own place along `along`."""
+    return index.factor(row) == 1 != index.factor(along) and not _is_computed(index, row)
+
+
+def _depends(index: Index, var: Var) -> bool:
+    return index.factor(var) != 0 or _is_computed(index, var)
+
+
+def _is_computed(index: Index, var: Var) -> bool:
+    """Whether a computed place in an index depends on a variable."""
+    return any(not isinstance(term, Var) and moves(term, var) for term, _ in index.terms)
 
 
 def _turns(condition: Inside, along: Var, across: Var, target: Target) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field, replace
 
 from ingot.codegen.llvm import ir, scalars
@@ -19,7 +19,7 @@ from ingot.dataclass import dataclass
 from ingot.dims import Dim, constant_term
 from ingot.dtypes import DType
 from ingot.loops.ir import LANES_APART, LONGEST_JAMMED, Buffer, Index, Inside, Load, Scalar, Store, Var
-from ingot.loops.near import near_places
+from ingot.loops.near import moves, near_places
 
 _BITS, _BITS_BEFORE = 63, 12
 """Neighbours whose conditions are the bits of one number, and how many of them come before the index itself."""
@@ -108,18 +108,26 @@ class Memory(Lanes, ABC):
 
     def _varying(self, index: Index) -> ir.Value | None:
         """The terms that differ from lane to lane, as a vector; None if there are none."""
-        b, lane = self.b, self._lane
-        if lane is None:
+        if self._lane is None:
             return None
-        total: ir.Value | None = None
+        return self._scaled_sum((value, factor) for _, value, factor in self._varying_terms(index))
+
+    def _varying_terms(self, index: Index) -> Iterator[tuple[Var | Scalar, ir.Value, Dim]]:
+        """The terms that differ from lane to lane, each with its vector and its factor."""
+        lane = self._lane
+        assert lane is not None
         for term, factor in index.terms:
             if term is lane.var:
-                value: ir.Value = lane_numbers(I64, lane.count)
-            elif not isinstance(term, Var) and count_of(self.scalar(term)) > 1:
-                value = self.scalar(term)
-            else:
-                continue
-            scaled = value if factor == 1 else b.mul(value, self.splat(self.frame.size(factor), lane.count))
+                yield term, lane_numbers(I64, lane.count), factor
+            elif not isinstance(term, Var) and count_of(value := self.scalar(term)) > 1:
+                yield term, value, factor
+
+    def _scaled_sum(self, terms: Iterable[tuple[ir.Value, Dim]]) -> ir.Value | None:
+        """The sum of vectors, each times its factor; None of none."""
+        b = self.b
+        total: ir.Value | None = None
+        for value, factor in terms:
+            scaled = value if factor == 1 else b.mul(value, self.splat(self.frame.size(factor), count_of(value)))
             total = scaled if total is None else b.add(total, scaled)
         return total
 
@@ -290,15 +298,18 @@ class Memory(Lanes, ABC):
         assert lane is not None
         if block is None or block.extent != lane.count or value.index.factor(block) != 1:
             return False
-        if value.index.factor(lane.var) in (0, 1):
+        terms = [term for term, _ in value.index.terms if not isinstance(term, Var)]
+        is_computed = any(count_of(self.scalar(term)) > 1 for term in terms)
+        if any(moves(term, block) for term in terms) or (is_computed and value.where):
+            return False
+        if value.index.factor(lane.var) == 1 or (value.index.factor(lane.var) == 0 and not is_computed):
             return False
         for condition in value.where:
             factors = condition.index.factor(block), condition.index.factor(lane.var)
             if factors[0] != 0 and (factors != (1, 0) or not self.frame.target.masks):
                 return False
-        indices = (value.index, *(condition.index for condition in value.where))
-        terms = (term for index in indices for term, _ in index.terms)
-        opaque = any(not isinstance(term, Var) and count_of(self.scalar(term)) > 1 for term in terms)
+        others = (term for condition in value.where for term, _ in condition.index.terms)
+        opaque = any(not isinstance(term, Var) and count_of(self.scalar(term)) > 1 for term in others)
         return not opaque and (lane.mask is None or lane.active is not None)
 
     def _from_block(self, value: Load, pointer: ir.Value) -> ir.Value:
@@ -316,13 +327,21 @@ class Memory(Lanes, ABC):
             self.variables[block] = place
             stride = self.frame.size(value.index.factor(lane.var))
             last = None if lane.active is None else b.sub(lane.active, I64(1))
+            computed = (part for part in self._varying_terms(value.index) if not isinstance(part[0], Var))
+            places = self._scaled_sum((offsets, factor) for _, offsets, factor in computed)
+            if places is not None and lane.mask is not None:
+                first = self.splat(b.extract_element(places, I32(0)), lane.count)
+                places = b.select(lane.mask, places, first)
             fill = self._stored(scalars.number(value.dtype, value.fill, lane.count), value.dtype)
             beside = [condition for condition in value.where if condition.index.factor(block) == 0]
             mask = self._mask_of_block([condition for condition in value.where if condition not in beside], block)
             lines: list[ir.Value] = []
             for number in range(lane.count):
                 at = I64(number) if last is None else smaller(b, I64(number), last)
-                address = b.gep(pointer, [b.add(base, b.mul(at, stride))], source_etype=stored(value.dtype))
+                start = b.add(base, b.mul(at, stride))
+                if places is not None:
+                    start = b.add(start, b.extract_element(places, I32(number)))
+                address = b.gep(pointer, [start], source_etype=stored(value.dtype))
                 inside = self._inside_at(beside, at) if beside else None
                 if inside is not None:
                     address = b.select(inside, address, self._zeros())

@@ -69,7 +69,7 @@ def truth(constant: object) -> bool | None:
     """Whether a constant of one element is true; None where there is none at hand."""
     if not isinstance(constant, Tensor) or constant.size != 1 or (constant.external and not constant.is_loaded):
         return None
-    return bool(constant.item())
+    return None if constant.dtype is DType.STRING else bool(constant.item())
 
 
 def constant_element(value: Value | None) -> Tensor | None:
@@ -88,6 +88,16 @@ def forwarded(value: Value) -> Value:
         if not node.inputs or node.inputs[0] is None:
             break
         value = node.inputs[0]
+    return value
+
+
+def as_true_as(value: Value) -> Value:
+    """The value that a condition is, through casts to what it is already, as PyTorch's exporter writes them."""
+    value = forwarded(value)
+    while (node := value.producer) is not None and node.applies("Cast") and node.get("to") == DType.BOOL.value:
+        if not node.inputs or node.inputs[0] is None:
+            break
+        value = forwarded(node.inputs[0])
     return value
 
 

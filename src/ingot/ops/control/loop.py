@@ -20,7 +20,9 @@ from ingot.ops.control.carried import (
     Collection,
     V,
     after_runs,
+    as_true_as,
     bound,
+    constant_element,
     forwarded,
     moved,
     named_sizes,
@@ -263,8 +265,8 @@ def _count(m: Fact, cond: Fact, body: Graph) -> Dim | None:
 
 def _goes_on(body: Graph) -> bool:
     """Whether the body gives the condition back as it takes it, or a constant true."""
-    source = forwarded(body.outputs[0])
-    return source is body.inputs[1] or truth(source.constant) is True
+    source = as_true_as(body.outputs[0])
+    return source is body.inputs[1] or truth(constant_element(source)) is True
 
 
 def _require_end(counted: bool, conditional: bool) -> None:

@@ -29,7 +29,7 @@ S11: TypeAlias = Annotated[list[Array], types("S", sequences(ALL_3))]
 def split_to_sequence(x: T, split: I | None = None, /, *, axis: int = 0, keepdims: int = 1) -> S:
     """The parts of `x` along `axis`: of the sizes in `split`, or all of one size, the last of what is left.
 
-    Without `split` the parts are of size one, and lose the axis unless `keepdims`.
+    Without `split`, and where it is the number 1, the parts are of size one, and lose the axis unless `keepdims`.
     """
     axis = axis_of(axis, x.ndim)
     size = x.shape[axis]
@@ -42,7 +42,8 @@ def split_to_sequence(x: T, split: I | None = None, /, *, axis: int = 0, keepdim
         if step <= 0:
             raise InputError(f"parts of size {step}")
         if not size % step:
-            return even_parts(x, axis, step)
+            # the standard has `keepdims` ignored, but PyTorch's exporter writes unbind like that, for onnxruntime
+            return even_parts(x, axis, step, step > 1 or bool(keepdims))
         edges = [*range(0, size, step), size]
     else:
         sizes = split.tolist()
@@ -66,6 +67,11 @@ def infer_split(x: Fact, split: Fact | None = None, /, *, axis: int, keepdims: i
     before, after = x.shape[:axis], x.shape[axis + 1 :]
     if split is None or not split.present:
         return SequenceType(TensorType(x.dtype, (*before, 1, *after) if keepdims else before + after))
+    if not keepdims and split.rank in (0, None):
+        if split.integers is None or split.rank is None:
+            return SequenceType(TensorType(x.dtype))
+        if split.integers == [1]:
+            return SequenceType(TensorType(x.dtype, before + after))
     return SequenceType(TensorType(x.dtype, (*before, _part_size(x.shape[axis], split), *after)))
 
 

@@ -49,7 +49,7 @@ def erase(site: Site, sequence: Operand, position: Operand | None = None) -> Exp
 
 @rule("SplitToSequence")
 def split_to_sequence(site: Site, x: Operand, split: Operand | None = None, *, axis: int, keepdims: int) -> Expression:
-    if split is None:
+    if split is None or (split.rank == 0 and split.numbers == [1]):
         return f"list({x}.split(1, dim={axis}))" if keepdims else f"list({x}.unbind({axis}))"
     lengths = integer(split) if split.rank == 0 else f"list({ints(split)})"
     if split.rank is None:
