@@ -101,8 +101,8 @@ def mixed_one_by_one(
     """The same of experts with a product each, which reads no weights of experts that no token chose."""
     many, choices = chosen.shape
     total = many * choices
-    sorting = _Sorting(chosen, len(first.matrices))
     experts = len(first.matrices)
+    sorting = _Sorting(chosen, experts)
     parts = (prim.slice_(sorting.counts, [at], [min(_READ, experts - at)]) for at in range(0, experts, _READ))
     counts = [count for part in parts for count in read(part)]
     token = prim.reshape(sorting.order / prim.size(choices), (1, total, 1))

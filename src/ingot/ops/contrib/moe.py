@@ -199,11 +199,8 @@ def lower(
     read: SizeReader,
 ) -> prim.Tensor:
     _check(activation_type, k, use_sparse_mixer)
-    experts = router_probs.shape[1]
-    if not isinstance(experts, int) or k > experts or fc1_experts_weights.shape[0] != experts:
-        raise prim.Refused(f"{k} of {experts} experts")
-    if activation_type == "swiglu" and fc3_experts_weights is None and swiglu_fusion not in (1, 2):
-        raise prim.Refused(f"swiglu_fusion {swiglu_fusion} without fc3")
+    experts = _experts(router_probs, fc1_experts_weights, k)
+    _require_gates(activation_type, swiglu_fusion, fc3_experts_weights)
     tokens = prim.reshape(x, (prim.count(x.shape[:-1]), x.shape[-1]))
     logits = prim.assume_shape(router_probs, (tokens.shape[0], experts))
     shares = prim.apply("exp", logits - prim.reduce_("maximum", logits, [1]))
@@ -256,11 +253,8 @@ def lower_qmoe(
 ) -> prim.Tensor:
     """Each expert multiplies the tokens that chose it by its codes, where these are known."""
     _check(activation_type, k, use_sparse_mixer)
-    experts = router_probs.shape[1]
-    if not isinstance(experts, int) or k > experts or fc1_experts_weights.shape[0] != experts:
-        raise prim.Refused(f"{k} of {experts} experts")
-    if activation_type == "swiglu" and fc3_experts_weights is None and swiglu_fusion not in (1, 2):
-        raise prim.Refused(f"swiglu_fusion {swiglu_fusion} without fc3")
+    experts = _experts(router_probs, fc1_experts_weights, k)
+    _require_gates(activation_type, swiglu_fusion, fc3_experts_weights)
     if quant_type != "int":
         raise prim.Refused(f"quant_type '{quant_type}'")
     packed = (
@@ -290,6 +284,20 @@ def lower_qmoe(
     act = activation(activation_type, swiglu_fusion, activation_alpha, activation_beta, swiglu_limit, third is not None)
     y = mixed_one_by_one(tokens, chosen, weights, first, second, third, act, read)
     return prim.reshape(prim.cast(y, x.dtype), x.shape)
+
+
+def _experts(router_probs: prim.Tensor, weights: prim.Tensor, k: int) -> int:
+    """How many experts there are; Refused unless that is known, the same everywhere, and enough."""
+    experts = router_probs.shape[1]
+    if not isinstance(experts, int) or k > experts or weights.shape[0] != experts:
+        raise prim.Refused(f"{k} of {experts} experts")
+    return experts
+
+
+def _require_gates(activation_type: str, swiglu_fusion: int, third: prim.Tensor | None) -> None:
+    """Refused unless it is known where the gates of swiglu come from."""
+    if activation_type == "swiglu" and third is None and swiglu_fusion not in (1, 2):
+        raise prim.Refused(f"swiglu_fusion {swiglu_fusion} without fc3")
 
 
 def _coded_layer(
