@@ -815,6 +815,17 @@ def before_widening(value: Scalar) -> Load | None:
     return None
 
 
+def paired_load(value: Scalar) -> Load | None:
+    """The load of bfloat16 that a scalar is or is widened from, where panels can hold two of it as one; else None.
+
+    It has zeros where it has nothing.
+    """
+    load = before_widening(value)
+    if load is None or load.dtype is not DType.BFLOAT16 or (load.where and load.fill != 0):
+        return None
+    return load
+
+
 def extent(variables: Sequence[Var]) -> Dim:
     """How often the innermost of nested loops over variables runs."""
     total: Dim = 1

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ingot.dims import Dim
 from ingot.dtypes import DType
-from ingot.loops.ir import Attention, Buffer, PairDot, Scalar, before_widening
+from ingot.loops.ir import Attention, Buffer, PairDot, paired_load
 from ingot.schedule.pair_dot import has_pairs
 from ingot.schedule.scratch import THREADS
 from ingot.schedule.target import Target
@@ -32,7 +32,7 @@ def schedule_attention(nest: Attention, name: str, target: Target) -> Attention:
 
 def _dots(nest: Attention, target: Target) -> tuple[PairDot | None, PairDot | None]:
     """How queries and keys, and weights and values, are multiplied in pairs; None for what is in float32."""
-    keys, values = (_is_narrow(operand) for operand in (nest.keys, nest.values))
+    keys, values = (paired_load(operand) is not None for operand in (nest.keys, nest.values))
     if not has_pairs(target):
         return None, None
     depth = nest.k.extent
@@ -42,12 +42,6 @@ def _dots(nest: Attention, target: Target) -> tuple[PairDot | None, PairDot | No
         scores if keys and nest.queries.dtype is DType.BFLOAT16 else None,
         means if values and nest.weights is DType.BFLOAT16 else None,
     )
-
-
-def _is_narrow(operand: Scalar) -> bool:
-    """Whether an operand is a load of bfloat16, with zeros where it has nothing: panels can hold two of it as one."""
-    load = before_widening(operand)
-    return load is not None and load.dtype is DType.BFLOAT16 and (not load.where or load.fill == 0)
 
 
 def _lines(keys: Dim, depth: Dim, columns: Dim) -> tuple[Dim, Dim, Dim]:

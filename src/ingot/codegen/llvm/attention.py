@@ -20,7 +20,19 @@ from ingot.codegen.llvm.share import Share, Sharing, larger, part_of, smaller, u
 from ingot.codegen.llvm.transpose import transposed
 from ingot.codegen.llvm.types import I16, I64, element, stack_slot, vector, width
 from ingot.dtypes import DType
-from ingot.loops.ir import Attention, Index, Local, PairDot, Scalar, Store, Tile, Var, before_widening, extent
+from ingot.loops.ir import (
+    Attention,
+    Index,
+    Local,
+    PairDot,
+    Scalar,
+    Store,
+    Tile,
+    Var,
+    before_widening,
+    extent,
+    paired_load,
+)
 from ingot.schedule.tile import heights
 from ingot.schedule.work import CONTRACTION_GRAIN, STACKS_PER_THREAD
 
@@ -114,7 +126,7 @@ class _Emitter:
 
     def _paired(self, value: Scalar, along: Var, dot: PairDot) -> tuple[Var, Scalar]:
         """A variable of pairs along another, and the pair there, as a number of the scratch memory."""
-        load = before_widening(value)
+        load = paired_load(value)
         assert load is not None
         pair = Var("pair", -(-along.extent // 2))
         return pair, paired(load, along, pair, dot)

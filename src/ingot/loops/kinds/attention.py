@@ -8,7 +8,7 @@ from operator import attrgetter
 
 from ingot.dtypes import DType
 from ingot.loops.expressions import ExpressionText
-from ingot.loops.ir import Attention, Scalar, before_widening, extent
+from ingot.loops.ir import Attention, extent, paired_load
 from ingot.loops.kinds import statements
 from ingot.loops.kinds.kind import NestKind
 from ingot.loops.kinds.text import definitions, indented, roles, tile, variables
@@ -77,17 +77,12 @@ def _verify(nest: Attention, scope: Scope) -> None:
             scope.refuse(f"attention of {operand.dtype} computed in {nest.dtype}")
     of_scores, of_means = nest.dots
     pairs = ((of_scores, (nest.queries, nest.keys)), (of_means, (nest.values,)))
-    if any(dot is not None and any(not _is_bfloat16(operand) for operand in operands) for dot, operands in pairs):
+    if any(dot is not None and any(paired_load(operand) is None for operand in operands) for dot, operands in pairs):
         scope.refuse("pairs of what is not loaded as bfloat16")
     if of_means is not None and nest.weights is not DType.BFLOAT16:
         scope.refuse("pairs of weights that are not rounded to bfloat16")
     with scope.inside("epilogue", (*nest.batch, *nest.m, nest.n), {"read": nest.dtype, "total": nest.dtype}):
         scope.statements(nest.body)
-
-
-def _is_bfloat16(operand: Scalar) -> bool:
-    load = before_widening(operand)
-    return load is not None and load.dtype is DType.BFLOAT16
 
 
 KIND = NestKind(_show, _parametrise, _cost, _verify, attrgetter("scratch"))
