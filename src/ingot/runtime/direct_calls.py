@@ -173,6 +173,8 @@ _CUTTING: Mapping[str, Sequence[str]] = {"": ("StringSplit",), "com.microsoft": 
 _FRESH: Mapping[str, Sequence[str]] = {
     "": (
         "Cast",
+        "Concat",
+        "ConcatFromSequence",
         "Equal",
         "Expand",
         "Gather",
@@ -181,8 +183,11 @@ _FRESH: Mapping[str, Sequence[str]] = {
         "RegexFullMatch",
         "ScatterElements",
         "ScatterND",
+        "SequenceEmpty",
+        "SequenceLength",
         "SplitToSequence",
         "StringConcat",
+        "StringNormalizer",
         "StringSplit",
         "Tile",
         "Unique",
@@ -193,6 +198,8 @@ _FRESH: Mapping[str, Sequence[str]] = {
 _BOUNDED: Mapping[str, Sequence[str]] = {
     "": (
         "Compress",
+        "Concat",
+        "ConcatFromSequence",
         "Flatten",
         "GatherElements",
         "Identity",
@@ -202,6 +209,7 @@ _BOUNDED: Mapping[str, Sequence[str]] = {
         "RegexFullMatch",
         "Reshape",
         "ScatterElements",
+        "ScatterND",
         "SequenceAt",
         "SequenceConstruct",
         "SequenceEmpty",
@@ -212,7 +220,9 @@ _BOUNDED: Mapping[str, Sequence[str]] = {
         "Split",
         "SplitToSequence",
         "Squeeze",
+        "StringNormalizer",
         "Transpose",
+        "Unique",
         "Unsqueeze",
     ),
     "ai.onnx.ml": ("LabelEncoder", "ZipMap"),

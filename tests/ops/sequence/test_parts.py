@@ -45,6 +45,14 @@ def test_parts_of_one_element_lose_their_axis() -> None:
 
 FRESH = {
     "Expand": "(string[n] x) => (y) <int64[2] s = {2, 2}> { y = Expand (x, s) }",
+    "Concat": "(string[n] x) => (y) { y = Concat <axis = 0> (x, x) }",
+    "Concat of columns": """(string[n] x) => (y) <int64[2] s = {2, 1}, int64[2] t = {1, 2}> {
+        r = Reshape (x, s) c = Expand (r, t) q = Transpose (c) y = Concat <axis = 0> (q, q) }""",
+    "ConcatFromSequence": "(string[n] x) => (y) { s = SequenceConstruct (x) y = ConcatFromSequence <axis = 0> (s) }",
+    "ConcatFromSequence of columns": """(string[n] x) => (y) <int64[2] s = {2, 1}, int64[2] t = {1, 2}> {
+        r = Reshape (x, s) c = Expand (r, t) q = Transpose (c) p = SequenceConstruct (q, q)
+        y = ConcatFromSequence <axis = 0, new_axis = 1> (p) }""",
+    "StringNormalizer": "(string[n] x) => (y) { y = StringNormalizer (x) }",
     "Gather": "(string[n] x) => (y) <int64[2] s = {1, 0}> { y = Gather (x, s) }",
     "Tile": "(string[n] x) => (y) <int64[1] s = {1}> { y = Tile (x, s) }",
     "Unique": "(string[n] x) => (y) { y = Unique (x) }",
