@@ -57,6 +57,11 @@ class DirectRun:
         self.bytes_left = most_bytes
         """Bytes that it may still take."""
 
+    @property
+    def is_interruptible(self) -> bool:
+        """Whether anybody may end it."""
+        return self._interrupt is not None
+
     def check(self) -> None:
         """Interrupted where the run has to end."""
         if self._interrupt is not None:
