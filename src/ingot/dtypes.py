@@ -118,6 +118,13 @@ class DType(enum.IntEnum):
     def is_complex(self) -> bool:
         return self in (DType.COMPLEX64, DType.COMPLEX128)
 
+    @property
+    def limits(self) -> tuple[int, int]:
+        """The least and the greatest element of an integer type."""
+        if self.name.startswith("U"):
+            return 0, (1 << self.bits) - 1
+        return -(1 << self.bits - 1), (1 << self.bits - 1) - 1
+
     def nbytes(self, count: int) -> int:
         """Bytes that `count` elements take in a file, sub-byte elements packed without gaps."""
         return (count * _BITS[self] + 7) // 8
