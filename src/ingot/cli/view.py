@@ -12,6 +12,7 @@ import click
 from ingot.cli.examples import examples
 from ingot.cli.model_options import MODEL_PATH, STANDARD, Places, loading_options, model_argument
 from ingot.view.answering import Answering
+from ingot.view.numpy_later import numpy_later
 from ingot.view.serving import serve_while_loading
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 _AT_ONCE = "4"
 """The exponent of how many cycles a thread of OpenBLAS spins before it sleeps, the least it takes.
 
-numpy starts one for each processor as it is imported, and each would spin for 20 ms, beside the browser that starts.
+numpy starts one for each processor as it is imported, and each would spin for 20 ms, beside the browser that draws.
 """
 
 
@@ -64,6 +65,7 @@ def view(
         if path is not None and path != STANDARD:
             os.stat(path)  # what is not there is reported before a browser opens
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", _AT_ONCE)
+    numpy_later()
     try:
         server = serve_while_loading(
             lambda: _page(model, other, places), click.echo, port=port, open_browser=not no_browser
@@ -84,7 +86,7 @@ def view(
 def _page(model: str, other: str | None, places: Places) -> Answering:
     if other is not None:
         return _comparison(model, other, places)
-    from ingot.view.editable import Editable  # imports numpy, which a page that is being opened need not wait for
+    from ingot.view.editable import Editable  # which a page that is being opened need not wait for
 
     return Editable(_answers(model, places), None if model == STANDARD else model)
 

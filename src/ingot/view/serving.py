@@ -1,6 +1,6 @@
 """Serving a page at once, and what it shows when that has been loaded.
 
-The browser starts, and fetches and draws an empty page, while numpy is imported and the model is read.
+The browser starts, and fetches and draws an empty page, while the model is read.
 """
 
 from __future__ import annotations
