@@ -115,7 +115,7 @@ def _save(model: str, other: str | None, places: Places, target: str) -> None:
     answers = _answers(model, places)
     page = saved_page(answers if other is None else _comparison(model, other, places))
     write_text_file(page, target)
-    say_written(target, counted(sum(1 for _ in answers.model.nodes()), "node"))
+    say_written(target, counted(len(answers.nodes()), "node"))
 
 
 def _title(model: str) -> str:

@@ -331,10 +331,9 @@ export class App {
     const { levels, around } = await this.scene.index();
     const chain = [levels[leaf]];
     while (around[chain[0]] !== null && chain.length < 200) chain.unshift(around[chain[0]]);
-    const instance = await this.reach(chain);
-    if (!instance) return;
-    const item = instance.level.items.findIndex((each) => each.number === leaf);
-    if (item >= 0) this.show(instance, item);
+    const instance = await this.reach(chain), item = instance ? instance.level.items.findIndex((each) => each.number === leaf) : -1;
+    if (instance && item >= 0) this.show(instance, item);
+    else announce(chain.length < 200 ? "this is in a function that nothing calls" : "this is nested too deep to be shown", true);
   }
 
   /**
