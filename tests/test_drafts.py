@@ -26,7 +26,7 @@ from ingot.codegen.llvm.host import host
 from ingot.codegen.llvm.make import Effort
 from ingot.codegen.llvm.workers import Workers
 from ingot.providers.cpu import code
-from ingot.providers.cpu.code import batch_sizes
+from ingot.providers.cpu.code import typical_sizes
 from ingot.runtime import pool_code, thread_pool
 
 HEAD = '<ir_version: 10, opset_import: ["" : 21]> '
@@ -182,7 +182,18 @@ def test_sizes_of_first_axes_alone_are_those_of_batches() -> None:
     text = HEAD + "g (float[n, k] x, float[n, m, 7] y, float[k] z) => (p, q) { p = Mul (x, z) q = Exp (y) }"
     compiled = Session(ingot.parse_model(text), providers=("cpu",)).compiled
     assert compiled is not None
-    assert batch_sizes(compiled.scheduled) == {"n"}
+    assert typical_sizes(compiled.scheduled) == {"n": 4}
+
+
+@pytest.mark.parametrize(
+    ("shape", "sides"), [("n, 3, h, w", "hw"), ("n, h, w, 1", "hw"), ("n, 12, h, 64", ""), ("3, h", "")]
+)
+def test_the_sides_of_images_are_larger_than_other_sizes(shape: str, sides: str) -> None:
+    compiled = Session(
+        ingot.parse_model(HEAD + f"g (float[{shape}] x) => (y) {{ y = Exp (x) }}"), providers=("cpu",)
+    ).compiled
+    assert compiled is not None
+    assert {name for name, size in typical_sizes(compiled.scheduled).items() if size > 16} == set(sides)
 
 
 def test_kernels_of_unknown_work_have_no_drafts(monkeypatch: pytest.MonkeyPatch) -> None:
