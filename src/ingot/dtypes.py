@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     Array: TypeAlias = npt.NDArray[Any]
 else:
-    Array = Any  # numpy itself is not looked at before it is used: see view/numpy_later.py
+    Array = Any  # numpy itself is not looked at before it is used: see view/later.py
 
 
 class DType(enum.IntEnum):

@@ -322,6 +322,15 @@ def test_search_leads_into_functions_and_branches_of_groups_that_are_closed(open
         assert page.is_visible("#hits")
 
 
+def test_what_is_in_the_middle_stays_there_when_the_window_changes(open_page: Open, encoder: Model) -> None:
+    page = open_page(encoder)
+    middle = "[0, 1].map((i) => ingot.camera['xy'[i]] + [ingot.width, ingot.height][i] / 2 / ingot.camera.scale)"
+    before = page.evaluate(middle)
+    page.set_viewport_size({"width": 700, "height": 500})
+    wait_for(page, "ingot.width < 700 || ingot.height < 500")
+    assert page.evaluate(middle) == pytest.approx(before, abs=1)
+
+
 def test_the_panel_and_the_desk_follow_the_colours(open_page: Open) -> None:
     page = open_page(parsed("a = Exp (x) y = Neg (a)"))
     click(page, "Exp")

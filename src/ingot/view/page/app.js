@@ -93,10 +93,17 @@ export class App {
     });
   }
 
-  /** Fill the place of the canvas, if that has changed: what was drawn is lost then. */
+  /** Fill the place of the canvas, if that has changed: what was drawn is lost then. What was in the middle stays there. */
   resize() {
     const { clientWidth, clientHeight } = this.canvas, ratio = window.devicePixelRatio || 1;
     if (clientWidth === this.width && clientHeight === this.height && ratio === this.ratio) return;
+    if (this.width && this.height && clientWidth && clientHeight) {
+      const dx = (this.width - clientWidth) / 2, dy = (this.height - clientHeight) / 2;
+      for (const camera of this.motion ? [this.camera, this.motion.from, this.motion.to] : [this.camera]) {
+        camera.x += dx / camera.scale;
+        camera.y += dy / camera.scale;
+      }
+    }
     this.ratio = ratio;
     this.canvas.width = Math.round(clientWidth * ratio);
     this.canvas.height = Math.round(clientHeight * ratio);
