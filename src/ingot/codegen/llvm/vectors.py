@@ -101,9 +101,8 @@ class Vectors(Expressions):
         """
         b = self.b
         own = {inner.name for inner in statement.body if isinstance(inner, Let)}
-        updates = [inner for inner in statement.body if isinstance(inner, Update)]
-        reductions = [inner for inner in updates if inner.name not in own]
-        reduced = [self.cells[inner.name].dtype for inner in reductions if inner.name in self.cells]
+        totals = [inner.name for inner in statement.body if isinstance(inner, Update) and inner.name not in own]
+        reduced = [self.cells[name].dtype for name in totals if name in self.cells]
         lanes = lane_count(statement, reduced, self.frame.target)
         length = self.frame.size(statement.var.extent)
         low: ir.Value = I64(0)
@@ -112,18 +111,33 @@ class Vectors(Expressions):
             first, last = self._part(up(b, length, I64(lanes)))
             low, end = b.mul(first, I64(lanes)), b.mul(last, I64(lanes))
             high = b.select(b.icmp_signed("<", end, length), end, length)
-        self._hoist(statement)
+        if not any(isinstance(part, CheckedIndex) for part in parts([*_own_values(statement)])):
+            self._hoist(statement)
+            self._vector_between(statement, low, high, lanes, shared)
+            return
+        with b.if_then(b.icmp_signed("<", low, high)):  # an index that no iteration reads is not reported
+            known = dict(self._known)
+            self._hoist(statement)
+            self._vector_between(statement, low, high, lanes, shared)
+            self._known = known
+
+    def _vector_between(self, statement: For, low: ir.Value, high: ir.Value, lanes: int, shared: bool) -> None:
+        """The iterations `low` to `high` of a loop, by so many lanes."""
+        b = self.b
         first_place = first_place_of(statement) if self.frame.target.masks and not shared else None
         if first_place is not None and lanes <= WORDS_IN_VECTOR:
-            self._find(statement, first_place, length, lanes)
+            self._find(statement, first_place, high, lanes)
             return
+        own = {inner.name for inner in statement.body if isinstance(inner, Let)}
+        updates = [inner for inner in statement.body if isinstance(inner, Update)]
+        reductions = [inner for inner in updates if inner.name not in own]
         if statement.kind is Kind.STRINGS:
             low = self._strings(statement, low, high)
         count = b.sub(high, low)
         unrolled = reductions if self.frame.compact else updates
         times = 1 if not unrolled else 4 if operations_of(statement.body) < HEAVY_FOR_UNROLLING else 2
         outer = {inner.name: self.cells[inner.name] for inner in reductions if inner.name in self.cells}
-        parts = [self._accumulators(outer, reductions, lanes) for _ in range(times)]
+        totals = [self._accumulators(outer, reductions, lanes) for _ in range(times)]
         whole = b.add(low, b.mul(b.sdiv(count, I64(lanes)), I64(lanes)))
         if _jams(statement):
             self._preheader = self._open_preheader(statement)
@@ -143,20 +157,20 @@ class Vectors(Expressions):
             stride = lanes * times
             many = b.add(low, b.mul(b.sdiv(count, I64(stride)), I64(stride)))
             with self.loop(start, many, stride) as index:
-                for part, cells in enumerate(parts):
+                for part, cells in enumerate(totals):
                     self._body(statement, b.add(index, I64(part * lanes)), lanes, None, cells)
             start = many
         with self.loop(start, whole, lanes) as index:
-            self._body(statement, index, lanes, None, parts[0])
+            self._body(statement, index, lanes, None, totals[0])
         rest = b.sub(high, whole)
         with b.if_then(b.icmp_signed(">", rest, I64(0))):
             known = dict(self._known)
-            self._body(statement, whole, lanes, self._first_lanes(rest, lanes), parts[0], rest)
+            self._body(statement, whole, lanes, self._first_lanes(rest, lanes), totals[0], rest)
             self._known = known
         self._close_preheader()
         for name, cell in outer.items():
             function = next(inner.function for inner in reductions if inner.name == name)
-            self._combine(cell, function, [part[name] for part in parts])
+            self._combine(cell, function, [total[name] for total in totals])
 
     def _find(self, loop: For, sought: FirstPlace, length: ir.Value, lanes: int) -> None:
         """A loop that finds the first place of a condition, some vectors at a time, and ends there.
@@ -247,10 +261,11 @@ class Vectors(Expressions):
         """Hoist what is computed and loaded, and is invariant in a loop, out of it."""
         inside = {statement.var, *(inner.var for inner in within(statement.body) if isinstance(inner, For))}
         changed = {inner.name for inner in within(statement.body) if isinstance(inner, Let | Update)}
-        values = [inner.value for inner in within(statement.body) if not isinstance(inner, For)]
+        inner = [value for loop in statement.body if isinstance(loop, For) for value in values((loop,))]
         written = {store.buffer for store in stores(statement.body)}
-        for part in invariants(values, Apply | Load, inside, changed):
-            if not isinstance(part, Load) or part.buffer not in written:
+        hoisted = invariants([*_own_values(statement)], Apply | Load | CheckedIndex, inside, changed, checked=True)
+        for part in (*hoisted, *invariants(inner, Apply | Load, inside, changed)):
+            if not any(isinstance(read, Load) and read.buffer in written for read in parts([part])):
                 self.scalar(part)
 
     def _body(
@@ -314,6 +329,11 @@ def _pairs(values: Sequence[ir.Value]) -> list[tuple[ir.Value, ir.Value]]:
     return [(values[at], values[min(at + 1, len(values) - 1)]) for at in range(0, len(values), 2)]
 
 
+def _own_values(loop: For) -> Iterator[Scalar]:
+    """The expressions in the body of a loop, but for those in loops inside of it, which may not run."""
+    return values([statement for statement in loop.body if not isinstance(statement, For)])
+
+
 def _is_long(loop: For) -> bool:
     """Whether the code of the body of a loop is long: of many rows, or with costly functions."""
     return _jams(loop) or operations_of(loop.body) >= HEAVY_FOR_UNROLLING
@@ -334,26 +354,38 @@ def _is_dense(loop: For) -> bool:
 
 
 def invariants(
-    values: Sequence[Scalar], kinds: type | UnionType, variables: Collection[Var], changed: Collection[str]
+    values: Sequence[Scalar],
+    kinds: type | UnionType,
+    variables: Collection[Var],
+    changed: Collection[str],
+    *,
+    checked: bool = False,
 ) -> list[Scalar]:
-    """The parts of expressions, of some kinds, that read none of the variables and of the locals `changed`."""
+    """The parts of expressions, of some kinds, that read none of the variables and of the locals `changed`.
+
+    Those with an index that may be reported only if `checked`: it is to be done where something reads it.
+    """
     known: dict[int, bool] = {}
     return [
-        part for part in parts(values) if isinstance(part, kinds) and not _is_variant(part, variables, changed, known)
+        part
+        for part in parts(values)
+        if isinstance(part, kinds) and not _is_variant(part, variables, changed, known, checked)
     ]
 
 
-def _is_variant(node: Node, variables: Collection[Var], changed: Collection[str], known: dict[int, bool]) -> bool:
+def _is_variant(
+    node: Node, variables: Collection[Var], changed: Collection[str], known: dict[int, bool], checked: bool
+) -> bool:
     """Whether a node changes in a loop over `variables` that sets the locals `changed`."""
     if id(node) not in known:
         match node:
             case Local():
                 variant = node.name in changed
-            case CheckedIndex():  # it may report, which is to be done where it is met
+            case CheckedIndex() if not checked:
                 variant = True
             case Index() if any(term in variables for term, _ in node.terms if isinstance(term, Var)):
                 variant = True
             case _:
-                variant = any(_is_variant(part, variables, changed, known) for part in children(node))
+                variant = any(_is_variant(part, variables, changed, known, checked) for part in children(node))
         known[id(node)] = variant
     return known[id(node)]
