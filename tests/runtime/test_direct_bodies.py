@@ -64,8 +64,8 @@ def floats(*shape: int) -> Array:
 
 def fast(session: ingot.Session, feeds: Mapping[str, Any]) -> list[Any] | None:
     """What the fast path gives."""
-    assert session._compiled is not None
-    return session._compiled.fast_path.run(feeds)
+    assert session._plans.first is not None
+    return session._plans.first.fast_path.run(feeds)
 
 
 def plain(value: Any) -> Any:
