@@ -84,9 +84,9 @@ def test_a_model_compiled_again_reads_the_weights_of_before() -> None:
     graph.outputs.append(graph.append(Node("MatMul", [graph.inputs[0], w], ["y"])).output)
     session = Session(Model(graph, {"": 22}), providers=("cpu", "reference"))
     assert session.compiled is not None
-    again = session._rebuilt(Assumptions({"x": (3, 64)}), [])
+    again = session._plans._recompiled(Assumptions({"x": (3, 64)}), [])
     assert again is not None
-    assert _weights(again) == _weights(session._compiled)
+    assert _weights(again) == _weights(session._plans.first)
 
 
 def _weights(executable: Executable | None) -> set[int]:
