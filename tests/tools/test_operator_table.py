@@ -87,6 +87,7 @@ def test_types_and_opsets_are_those_of_kernels() -> None:
     assert dtypes_of("", "Relu") == ["float32", "float64", "int32", "int8"]
     assert opset_of("Relu", 26) == 26
     assert opset_of("Upsample", 26) == 9
+    assert opset_of("Affine", 26) == 1
 
 
 def test_the_page_sorts_rows_and_groups_the_slow_ones_by_cause() -> None:

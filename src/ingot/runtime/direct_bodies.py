@@ -103,8 +103,18 @@ class _DirectRuntime:
         self.wanted = wanted
 
     def run(self, graph: Graph, inputs: Sequence[Any]) -> list[Any]:
-        fast = self._begun.get(graph)
-        return (fast or self._begin(graph)).results(inputs)
+        body = self._bodies[graph]
+        chain = body.path.fast_path.chain
+        if chain is None or body.invariant is not None:
+            fast = self._begun.get(graph)
+            return (fast or self._begin(graph)).results(inputs)
+        arguments, run = self._arguments, self._run
+        run.proceed(1 + body.nodes)
+        results = chain((*inputs, *[arguments[place] for place in body.captured]), (), 0, run)
+        if not results:
+            raise NotFast
+        _charge(run, results)
+        return results
 
     def repeat(self, graph: Graph, first: int, most: int, conditional: bool, states: Sequence[Any]) -> Runs | None:
         return self._begin(graph).repeat(self._bodies[graph], first, most, conditional, states)
@@ -222,11 +232,7 @@ class _FastRun:
                 results = self._completed(frame, returned)
         if results is None:
             raise NotFast
-        for result in results:
-            if type(result) is np.ndarray:
-                run.bytes_left -= result.nbytes
-        if run.bytes_left < 0:
-            raise NotFast
+        _charge(run, results)
         return results
 
     def _completed(self, frame: Frame, returned: list[Any] | Literal[False] | None) -> list[Any] | None:
@@ -253,3 +259,12 @@ class _FastRun:
         for frame in self._frames:
             frame.words[0] = frame.words[1] = 0
         self._path.give_back(self._frames)
+
+
+def _charge(run: DirectRun, results: Sequence[Any]) -> None:
+    """Count the arrays among the outputs of a body; NotFast if they may take too much."""
+    for result in results:
+        if type(result) is np.ndarray:
+            run.bytes_left -= result.nbytes
+    if run.bytes_left < 0:
+        raise NotFast
