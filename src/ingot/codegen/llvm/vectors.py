@@ -16,6 +16,7 @@ from ingot.codegen.llvm.expressions import Cell, Expressions
 from ingot.codegen.llvm.first_place import FirstPlace, first_place_of
 from ingot.codegen.llvm.lane_count import lane_count
 from ingot.codegen.llvm.lanes import WORDS_IN_VECTOR, Lane
+from ingot.codegen.llvm.marked_row import MarkedRow, marked_row_of
 from ingot.codegen.llvm.memory import Preheader
 from ingot.codegen.llvm.share import part_of, smaller, up
 from ingot.codegen.llvm.types import I1, I8, I16, I32, I64, PTR, lane_numbers, stack_slot, stored, width
@@ -101,6 +102,8 @@ class Vectors(Expressions):
         Where a mask costs nothing, all vectors of a long body have one, so that its code is there once.
         """
         b = self.b
+        marked = marked_row_of(statement)
+        statement = statement if marked is None else marked.filling
         own = {inner.name for inner in statement.body if isinstance(inner, Let)}
         totals = [inner.name for inner in statement.body if isinstance(inner, Update) and inner.name not in own]
         reduced = [self.cells[name].dtype for name in totals if name in self.cells]
@@ -115,6 +118,8 @@ class Vectors(Expressions):
         if not any(isinstance(part, CheckedIndex) for part in parts([*_own_values(statement)])):
             self._hoist(statement)
             self._vector_between(statement, low, high, lanes, shared)
+            if marked is not None:
+                self._mark(marked, low, high)
             return
         with b.if_then(b.icmp_signed("<", low, high)):  # an index that no iteration reads is not reported
             known = dict(self._known)
@@ -186,6 +191,17 @@ class Vectors(Expressions):
         for name, cell in outer.items():
             function = next(inner.function for inner in reductions if inner.name == name)
             self._combine(cell, function, [total[name] for total in totals])
+
+    def _mark(self, row: MarkedRow, low: ir.Value, high: ir.Value) -> None:
+        """Store what a row has at one place, if that is from `low` to before `high`."""
+        b, var = self.b, row.filling.var
+        place = self.scalar(row.place)
+        along = b.sub(place if place.type == I64 else b.sext(place, I64), self._sum(row.position.index, var))
+        with b.if_then(b.icmp_unsigned("<", b.sub(along, low), b.sub(high, low))):
+            known = dict(self._known)
+            self.variables[var] = along
+            self.statements((row.mark,))
+            self._known = known
 
     def _by_table(self, loop: For, table: ByteTable, low: ir.Value, high: ir.Value, lanes: int) -> None:
         """A loop over bytes that looks up the results, which it computes for all bytes first."""
