@@ -21,6 +21,7 @@ from ingot.codegen.llvm.memory import Preheader
 from ingot.codegen.llvm.share import part_of, smaller, up
 from ingot.codegen.llvm.types import I1, I8, I16, I32, I64, PTR, lane_numbers, stack_slot, stored, width
 from ingot.codegen.llvm.work import operations_of
+from ingot.dtypes import DType
 from ingot.loops.ir import (
     Apply,
     CheckedIndex,
@@ -44,6 +45,10 @@ from ingot.schedule.work import HEAVY_FOR_UNROLLING
 
 _SOUGHT = 4
 """Vectors in which a condition is sought at once: the bits of 16 lanes each fill a word."""
+
+
+_OF_BITS = {"and": "and", "minimum": "and", "or": "or", "maximum": "or"}
+"""The reductions of bools that are one comparison of all bits of a mask."""
 
 
 class Vectors(Expressions):
@@ -389,7 +394,11 @@ class Vectors(Expressions):
 
         while len(values) > 1:
             values = [both(*pair) for pair in _pairs(values)]
-        value = self.across(values[0], both)
+        bits = _OF_BITS.get(function) if cell.dtype is DType.BOOL else None
+        if bits is None:
+            value = self.across(values[0], both)
+        else:
+            value = scalars.intrinsic(b, f"vector.reduce.{bits}", I1, [values[0]], values[0].type)
         if wrong:
             while len(wrong) > 1:
                 wrong = [b.or_(*pair) for pair in _pairs(wrong)]
