@@ -8,9 +8,9 @@ large each:
 An input is a type, a mark, and a shape or values. The type is one of numpy's in short (`f4 f2 f8 i8 i4 i1 u1 b s`), or
 the type of the form where there is none; `!` marks a constant; `<N` after the shape bounds integers; `=` comes before
 values, as in `i8!=[0,-1]`, and `~` before an expression of numpy's, as in `f4~np.linspace(0, 1, N)`; where strings are
-asked for, numbers are written out. `-` is an omitted input. Everything may be an expression of the sizes, without
-spaces. Outputs are one, unless an attribute `outputs` says how many. A line whose form begins with `*` is repeated for
-every type that onnxruntime's kernels take in the first input.
+asked for, numbers are written out. `*K` after the shape makes a sequence of so many arrays. `-` is an omitted input.
+Everything may be an expression of the sizes, without spaces. Outputs are one, unless an attribute `outputs` says how
+many. A line whose form begins with `*` is repeated for every type that onnxruntime's kernels take in the first input.
 """
 
 from __future__ import annotations
@@ -107,7 +107,10 @@ def _argument(text: str, dtype: str, scope: Mapping[str, Any], random: np.random
     if match["kind"] != "[":
         values = np.asarray(eval(match["text"], dict(scope)), np.str_ if name == "string" else name)
         return Argument(values.astype(object) if name == "string" else values, constant)
-    shape, _, below = match["text"].partition("]")
+    shape, _, behind = match["text"].partition("]")
     sizes = eval(f"({shape},)" if shape else "()", dict(scope))
-    most = int(eval(below[1:], dict(scope))) if below else None
+    number = int(eval(behind[1:], dict(scope))) if behind else None
+    if behind.startswith("*"):
+        return Argument([random_array(random, name, sizes) for _ in range(number or 0)])
+    most = number
     return Argument(random_array(random, name, sizes, most), constant)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import onnx
 import pytest
 from benchmarks import patterns
 from benchmarks.operators import cases
@@ -66,6 +67,14 @@ def test_a_line_becomes_a_node_with_constants_and_sizes() -> None:
     assert [tensor.name for tensor in tiny.model.graph.initializer] == ["x1", "x2"]
     assert list(tiny.model.graph.node[0].input) == ["x0", "x1", "x2", "", "x4"]
     assert tiny.name == "Slice rows, int32 tiny"
+
+
+def test_a_shape_times_a_number_is_a_sequence() -> None:
+    (form,) = parsed("SequenceAt | second | i8[N,3]*4 i8=1 | | N=2,5,7", "")
+    tiny, *_ = cases_of_form(form, "float32")
+    assert [part.shape for part in tiny.feeds["x0"]] == [(2, 3)] * 4
+    assert tiny.model.graph.input[0].type.sequence_type.elem_type.tensor_type.elem_type == onnx.TensorProto.INT64
+    np.testing.assert_array_equal(expected(tiny)[0], tiny.feeds["x0"][1])
 
 
 def test_a_node_test_grows_where_onnxruntime_runs_it_larger() -> None:

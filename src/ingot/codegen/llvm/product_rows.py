@@ -34,6 +34,7 @@ class ProductRows:
         bytes_ = width(product.dtype) * self.tile.lanes
         self.panel_kind = element(product.panel_dtype)
         self.masks: Sequence[Sequence[ir.Value]] = ()
+        self.ahead: ir.Value | None = None
         self.sums = stack_slot(b, ir.ArrayType(self.lanes, self.tile.rows * self.tile.vectors), bytes_)
 
     def _part(self, stacks: ir.Value, tiles: ir.Value) -> tuple[ir.Value, ir.Value]:

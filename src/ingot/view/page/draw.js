@@ -349,10 +349,12 @@ export class Drawing {
     const place = /** @type {[number, number, number, number]} */ ([x, y - 9, x + width, y - 9 + 11 * lines.length]);
     if (this.labels.some((other) => other[0] < place[2] && place[0] < other[2] && other[1] < place[3] && place[1] < other[3])) return;
     this.labels.push(place);
-    context.lineWidth = 3;
-    context.strokeStyle = depth ? this.theme.frames[depth % 2] : this.theme.ground;
+    const alpha = context.globalAlpha;
+    context.globalAlpha = alpha * 0.85; // what passes below can be seen, and the text be read
+    context.fillStyle = depth ? this.theme.frames[depth % 2] : this.theme.ground;
+    context.fillRect(x - 1, y - 8, width + 2, 11 * lines.length - 1);
+    context.globalAlpha = alpha;
     lines.forEach((text, i) => {
-      context.strokeText(text, x, y + 11 * i);
       context.fillStyle = i ? this.theme.weight : this.theme.faint;
       context.fillText(text, x, y + 11 * i);
     });

@@ -15,7 +15,7 @@ from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.builder import Builder
 from ingot.dataclass import dataclass
 
-__all__ = ["Floats", "Ints", "Mask", "horner", "lanes_of"]
+__all__ = ["Floats", "Ints", "Mask", "horner", "lanes_of", "with_sign"]
 
 Operand: TypeAlias = "Floats | float"
 T = TypeVar("T")
@@ -207,7 +207,9 @@ class Floats:
         return self._intrinsic("llvm.sqrt")
 
     def copysign(self, sign: Operand) -> Floats:
-        return self._intrinsic("llvm.copysign", sign)
+        if isinstance(self.value.type, ir.VectorType):
+            return self._intrinsic("llvm.copysign", sign)
+        return Floats(self.b, with_sign(self.b, self.value, self._of(sign)))
 
     def floor(self) -> Floats:
         return self._intrinsic("llvm.floor")
@@ -276,6 +278,18 @@ class Floats:
     def narrowed(self) -> Floats:
         """The numbers rounded to float32."""
         return Floats(self.b, self.b.fptrunc(self.value, reshaped(self.value.type, ir.FloatType())))
+
+
+def with_sign(b: Builder, x: ir.Value, sign: ir.Value) -> ir.Value:
+    """A scalar with the sign of another of its type, by its bits.
+
+    LLVM takes the sign of what a scalar was narrowed from: for a float16 that was a float64, it calls a function that
+    no kernel is linked with.
+    """
+    width = {"half": 16, "float": 32, "double": 64}[x.type.text]
+    word, top = ir.IntType(width), 1 << width - 1
+    size = b.and_(b.bitcast(x, word), ir.Constant(word, top - 1))
+    return b.bitcast(b.or_(size, b.and_(b.bitcast(sign, word), ir.Constant(word, top))), x.type)
 
 
 def _fused(x: Floats, factor: Floats, term: Floats) -> Floats:
