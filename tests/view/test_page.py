@@ -322,6 +322,30 @@ def test_search_leads_into_functions_and_branches_of_groups_that_are_closed(open
         assert page.is_visible("#hits")
 
 
+WRITTEN = """() => {
+  const context = ingot.drawing.context, own = context.fillText, seen = {};
+  context.fillText = (text, ...rest) => {
+    seen[text] = parseFloat(/[\\d.]+(?=px)/.exec(context.font)[0]) * ingot.camera.scale;
+    own.call(context, text, ...rest);
+  };
+  ingot.drawNow();
+  delete context.fillText;
+  return seen;
+}"""
+"""The texts of a frame, with their sizes on the screen."""
+
+
+def test_titles_can_be_read_where_there_is_no_room_for_more(open_page: Open) -> None:
+    page = open_page(layers(12, names="/a.{}/"))
+    page.evaluate("ingot.closeAll()")
+    near = page.evaluate(WRITTEN)
+    assert any("nodes" in text for text in near)
+    page.evaluate("ingot.zoom(0.3 / ingot.camera.scale, ingot.width / 2, ingot.height / 2)")
+    far = page.evaluate(WRITTEN)
+    assert not any("nodes" in text for text in far)
+    assert far["a × 12"] > 4.5  # of 10, and 3.6 as large as before
+
+
 def test_what_is_in_the_middle_stays_there_when_the_window_changes(open_page: Open, encoder: Model) -> None:
     page = open_page(encoder)
     middle = "[0, 1].map((i) => ingot.camera['xy'[i]] + [ingot.width, ingot.height][i] / 2 / ingot.camera.scale)"

@@ -14,6 +14,7 @@ from ingot.codegen.llvm.byte_rounding import (
     held,
     nearest,
     rounds_at_once,
+    saturated,
     scaled_steps,
 )
 from ingot.codegen.llvm.emitter import Frame
@@ -159,8 +160,7 @@ class Expressions(Memory):
         if divisor is None or count_of(divisor) > 1 or not b.module.fma:
             if divisor is not None:
                 x = b.fdiv(*self._alike(x, divisor))
-            x, least, most = self._alike(x, least, most)
-            steps = held(b, x, least, most)
+            steps = x if rounding.saturates else held(b, *self._alike(x, least, most))
         else:
             numbers = all(
                 isinstance(part, Literal | RuntimeScalar) for part in (rounding.divisor, rounding.least, rounding.most)
@@ -169,10 +169,12 @@ class Expressions(Memory):
                 limits = [b.fmul(*self._alike(limit, divisor)) for limit in (least, most)]
                 reciprocal = b.fdiv(scalars.number(DType.FLOAT32, 1.0, 1), divisor)
                 least, most, divisor, reciprocal = (self.splat(x, lanes) for x in (*limits, divisor, reciprocal))
-            steps = divided(b, held(b, x, least, most), divisor, reciprocal)
+            steps = divided(b, x if rounding.saturates else held(b, x, least, most), divisor, reciprocal)
         codes = nearest(b, steps)
         if rounding.zero is not None:
             codes = b.add(*self._alike(codes, self.scalar(rounding.zero)))
+        if rounding.saturates:
+            return saturated(b, codes, dtype)
         return scalars.cast(b, codes, DType.INT32, dtype)
 
     def _report_zero(self, divisor: ir.Value, dtype: DType) -> None:

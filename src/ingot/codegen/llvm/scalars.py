@@ -164,6 +164,8 @@ def _of_floats(b: Builder, function: str, kind: ir.Type, arguments: Sequence[ir.
         return b.fdiv(*arguments)
     if function == "round_within":
         return _round_within(b, *arguments)
+    if function == "round_to_byte":
+        return _rounded_inside(b, *arguments)
     if function == "copysign":
         is_vector = isinstance(arguments[0].type, ir.VectorType)
         return intrinsic(b, function, kind, arguments) if is_vector else with_sign(b, *arguments)
@@ -175,10 +177,15 @@ def _of_floats(b: Builder, function: str, kind: ir.Type, arguments: Sequence[ir.
 
 def _round_within(b: Builder, x: ir.Value, least: ir.Value, most: ir.Value) -> ir.Value:
     """Held between the limits first, which are whole numbers; of a masked rounding, NaN takes only a comparison."""
+    whole = _rounded_inside(b, x, least, most)
+    return b.select(b.fcmp_ordered("ord", x, x), whole, ir.Constant(x.type, None))
+
+
+def _rounded_inside(b: Builder, x: ir.Value, least: ir.Value, most: ir.Value) -> ir.Value:
+    """The same of numbers, of which none is NaN."""
     raised = b.select(b.fcmp_ordered("<", x, least), least, x)
     inside = b.select(b.fcmp_ordered(">", raised, most), most, raised)
-    whole = intrinsic(b, _INTRINSIC_ONE["round"], x.type, [inside])
-    return b.select(b.fcmp_ordered("ord", x, x), whole, ir.Constant(x.type, None))
+    return intrinsic(b, _INTRINSIC_ONE["round"], x.type, [inside])
 
 
 def _of_integers(b: Builder, function: str, dtype: DType, kind: ir.Type, arguments: Sequence[ir.Value]) -> ir.Value:

@@ -10,15 +10,18 @@ from types import UnionType
 
 from ingot.codegen.llvm import ir, scalars
 from ingot.codegen.llvm.builder import Builder
+from ingot.codegen.llvm.byte_table import BYTES, SHORTEST, ByteTable, byte_table_of, looked_up
 from ingot.codegen.llvm.emitter import Frame
 from ingot.codegen.llvm.expressions import Cell, Expressions
 from ingot.codegen.llvm.first_place import FirstPlace, first_place_of
 from ingot.codegen.llvm.lane_count import lane_count
 from ingot.codegen.llvm.lanes import WORDS_IN_VECTOR, Lane
+from ingot.codegen.llvm.marked_row import MarkedRow, marked_row_of
 from ingot.codegen.llvm.memory import Preheader
 from ingot.codegen.llvm.share import part_of, smaller, up
-from ingot.codegen.llvm.types import I1, I8, I32, I64, PTR, lane_numbers, stack_slot, stored, width
+from ingot.codegen.llvm.types import I1, I8, I16, I32, I64, PTR, lane_numbers, stack_slot, stored, width
 from ingot.codegen.llvm.work import operations_of
+from ingot.dtypes import DType
 from ingot.loops.ir import (
     Apply,
     CheckedIndex,
@@ -42,6 +45,10 @@ from ingot.schedule.work import HEAVY_FOR_UNROLLING
 
 _SOUGHT = 4
 """Vectors in which a condition is sought at once: the bits of 16 lanes each fill a word."""
+
+
+_OF_BITS = {"and": "and", "minimum": "and", "or": "or", "maximum": "or"}
+"""The reductions of bools that are one comparison of all bits of a mask."""
 
 
 class Vectors(Expressions):
@@ -100,6 +107,8 @@ class Vectors(Expressions):
         Where a mask costs nothing, all vectors of a long body have one, so that its code is there once.
         """
         b = self.b
+        marked = marked_row_of(statement)
+        statement = statement if marked is None else marked.filling
         own = {inner.name for inner in statement.body if isinstance(inner, Let)}
         totals = [inner.name for inner in statement.body if isinstance(inner, Update) and inner.name not in own]
         reduced = [self.cells[name].dtype for name in totals if name in self.cells]
@@ -114,6 +123,8 @@ class Vectors(Expressions):
         if not any(isinstance(part, CheckedIndex) for part in parts([*_own_values(statement)])):
             self._hoist(statement)
             self._vector_between(statement, low, high, lanes, shared)
+            if marked is not None:
+                self._mark(marked, low, high)
             return
         with b.if_then(b.icmp_signed("<", low, high)):  # an index that no iteration reads is not reported
             known = dict(self._known)
@@ -128,6 +139,20 @@ class Vectors(Expressions):
         if first_place is not None and lanes <= WORDS_IN_VECTOR:
             self._find(statement, first_place, high, lanes)
             return
+        table = byte_table_of(statement) if self.frame.target.masks and not self.frame.compact else None
+        if table is not None and self.frame.target.machine == "x86_64":
+            is_long = b.icmp_signed(">=", b.sub(high, low), I64(SHORTEST))
+            with b.if_else(is_long) as (then, otherwise):
+                with then:
+                    self._by_table(statement, table, low, high, lanes)
+                with otherwise:
+                    self._plain_vectors(statement, low, high, lanes)
+            return
+        self._plain_vectors(statement, low, high, lanes)
+
+    def _plain_vectors(self, statement: For, low: ir.Value, high: ir.Value, lanes: int) -> None:
+        """The same, each element computed."""
+        b = self.b
         own = {inner.name for inner in statement.body if isinstance(inner, Let)}
         updates = [inner for inner in statement.body if isinstance(inner, Update)]
         reductions = [inner for inner in updates if inner.name not in own]
@@ -171,6 +196,61 @@ class Vectors(Expressions):
         for name, cell in outer.items():
             function = next(inner.function for inner in reductions if inner.name == name)
             self._combine(cell, function, [total[name] for total in totals])
+
+    def _mark(self, row: MarkedRow, low: ir.Value, high: ir.Value) -> None:
+        """Store what a row has at one place, if that is from `low` to before `high`."""
+        b, var = self.b, row.filling.var
+        place = self.scalar(row.place)
+        along = b.sub(place if place.type == I64 else b.sext(place, I64), self._sum(row.position.index, var))
+        with b.if_then(b.icmp_unsigned("<", b.sub(along, low), b.sub(high, low))):
+            known = dict(self._known)
+            self.variables[var] = along
+            self.statements((row.mark,))
+            self._known = known
+
+    def _by_table(self, loop: For, table: ByteTable, low: ir.Value, high: ir.Value, lanes: int) -> None:
+        """A loop over bytes that looks up the results, which it computes for all bytes first."""
+        b, store = self.b, table.store
+        known = dict(self._known)
+        whole, vector_of_bytes = 4 * BYTES, ir.VectorType(I8, BYTES)
+        memory = stack_slot(b, ir.VectorType(I8, whole))
+        with self.loop(I64(0), I64(whole), lanes) as code:
+            codes = b.add(self.splat(b.trunc(code, I8), lanes), lane_numbers(I8, lanes))
+            for load in table.loads:
+                self._known[id(load)] = (load, codes)
+            self._lane = Lane(loop.var, lanes, None, None)
+            results = self._stored(self._in_lanes(self.scalar(store.value)), store.buffer.dtype)
+            self._lane = None
+            b.store(results, b.gep(memory, [code], source_etype=I8)).align = 1
+        quarters = [
+            b.load(b.gep(memory, [I64(start)], source_etype=I8), typ=ir.VectorType(I16, BYTES // 2))
+            for start in range(0, whole, BYTES)
+        ]
+        for quarter in quarters:
+            quarter.align = 1
+        self._known = known
+
+        def looked(index: ir.Value, mask: ir.Value | None) -> None:
+            self.variables[loop.var] = index
+            source, to = (
+                b.gep(self.frame.buffers[buffer], [self._base(place)], source_etype=I8)
+                for buffer, place in ((table.loads[0].buffer, table.loads[0].index), (store.buffer, store.index))
+            )
+            if mask is None:
+                codes = b.load(source, typ=vector_of_bytes)
+                codes.align = 1
+                b.store(looked_up(b, quarters, codes), to).align = 1
+            else:
+                arguments = [source, I32(1), mask, ir.Constant(vector_of_bytes, None)]
+                part = self._masked("masked.load", vector_of_bytes, arguments, vector_of_bytes, PTR)
+                arguments = [looked_up(b, quarters, part), to, I32(1), mask]
+                self._masked("masked.store", ir.VoidType(), arguments, vector_of_bytes, PTR)
+
+        end = b.add(low, b.mul(b.sdiv(b.sub(high, low), I64(BYTES)), I64(BYTES)))
+        with self.loop(low, end, BYTES) as index:
+            looked(index, None)
+        with b.if_then(b.icmp_signed(">", high, end)):
+            looked(end, self.lanes_below(b.sub(high, end), BYTES))
 
     def _find(self, loop: For, sought: FirstPlace, length: ir.Value, lanes: int) -> None:
         """A loop that finds the first place of a condition, some vectors at a time, and ends there.
@@ -314,7 +394,11 @@ class Vectors(Expressions):
 
         while len(values) > 1:
             values = [both(*pair) for pair in _pairs(values)]
-        value = self.across(values[0], both)
+        bits = _OF_BITS.get(function) if cell.dtype is DType.BOOL else None
+        if bits is None:
+            value = self.across(values[0], both)
+        else:
+            value = scalars.intrinsic(b, f"vector.reduce.{bits}", I1, [values[0]], values[0].type)
         if wrong:
             while len(wrong) > 1:
                 wrong = [b.or_(*pair) for pair in _pairs(wrong)]
