@@ -227,9 +227,11 @@ class _FastRun:
             native = frame.native
             returned = None if native is None else native(feeds)
             if returned and frame.active.is_whole:  # all went as in the run before
-                results = returned
-            else:
-                results = self._completed(frame, returned)
+                run.bytes_left -= frame.prepared.given
+                if run.bytes_left < 0:
+                    raise NotFast
+                return returned
+            results = self._completed(frame, returned)
         if results is None:
             raise NotFast
         _charge(run, results)
