@@ -134,8 +134,13 @@ def test_passes_run_for_operators_that_others_brought() -> None:
     assert ran == ["padding"]
 
 
+def test_kernels_that_reduce_nothing_are_no_candidates_to_be_merged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ingot.schedule.merge_reductions.collapse", _never)
+    opened(chain("elementwise", 6, "n"))
+
+
 def _never(*_: Any) -> None:
-    raise AssertionError("inferred again")
+    raise AssertionError("done in vain")
 
 
 def test_what_a_session_does_not_run_is_not_imported(tmp_path: Path) -> None:
