@@ -101,12 +101,12 @@ class PreparedCall:
                 return None
             captured, invariant = tuple(self.captured[graph]), None if once is None else once.path
             around = tuple((value, self.places[value]) for value in dict.fromkeys(captures(graph)))
-            counted, kept = 0, tuple[int, ...]()
+            counted, collected = 0, tuple[int, ...]()
             if self.node.applies("Loop") and graph.inputs:
                 carried = len(graph.inputs) - HEADS
                 counted = element_rank(graph.inputs[0])
-                kept = tuple(place for place, wanted in enumerate(self.wanted, 1) if wanted and place > carried)
-            bodies[graph] = DirectBody(runner.path, invariant, captured, runner.body.nodes, around, counted, kept)
+                collected = tuple(place for place, wanted in enumerate(self.wanted, 1) if wanted and place > carried)
+            bodies[graph] = DirectBody(runner.path, invariant, captured, runner.body.nodes, around, counted, collected)
         return direct_bodies(self.node, bodies, self.inputs, self.wanted, evaluation)
 
 

@@ -50,7 +50,7 @@ class DirectBody:
     around: tuple[tuple[Value, int], ...]
     counted: int = 0
     """The axes that the number of a trip has, in the body of a Loop."""
-    kept: tuple[int, ...] = ()
+    collected: tuple[int, ...] = ()
     """The outputs of each trip that are collected, if it is one."""
 
 
@@ -177,7 +177,7 @@ class _FastRun:
         """All trips of a Loop from one on, from the condition and the states before it; NotFast as `results` says."""
         condition, *after = states
         going, counted, carried = True, body.counted, len(states)
-        collected: list[tuple[int, list[Any]]] = [(place, []) for place in body.kept]
+        collected: list[tuple[int, list[Any]]] = [(place, []) for place in body.collected]
         results = self.results
         trip, end = first, first + most
         while trip < end and going:
@@ -227,7 +227,7 @@ class _FastRun:
             native = frame.native
             returned = None if native is None else native(feeds)
             if returned and frame.active.is_whole:  # all went as in the run before
-                run.bytes_left -= frame.prepared.given
+                run.bytes_left -= frame.prepared.result_bytes
                 if run.bytes_left < 0:
                     raise NotFast
                 return returned

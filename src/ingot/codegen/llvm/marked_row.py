@@ -22,11 +22,13 @@ class MarkedRow:
 def marked_row_of(loop: For) -> MarkedRow | None:
     """What a loop stores, if that is zero everywhere in a row but at one place at most; None of any other loop."""
     match loop.body:
-        case (Store(value=Apply(function="cast", arguments=(Apply(function="equal") as found,)) as value) as store,):
+        case (
+            Store(value=Apply(function="cast", arguments=(Apply(function="equal") as comparison,)) as value) as store,
+        ):
             mark, rest = Literal(value.dtype, 1), Literal(value.dtype, 0)
         case _:
             return None
-    for position, place in (found.arguments, found.arguments[::-1]):
+    for position, place in (comparison.arguments, comparison.arguments[::-1]):
         if not isinstance(position, Position) or position.index.factor(loop.var) != 1:
             continue
         is_plain = all(isinstance(term, Var) for index in (position.index, store.index) for term, _ in index.terms)

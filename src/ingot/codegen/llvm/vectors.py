@@ -402,8 +402,8 @@ class Vectors(Expressions):
         if wrong:
             while len(wrong) > 1:
                 wrong = [b.or_(*pair) for pair in _pairs(wrong)]
-            some = scalars.intrinsic(b, "vector.reduce.or", I1, wrong, wrong[0].type)
-            value = b.select(some, scalars.number(cell.dtype, float("nan"), 1), value)
+            has_nan = scalars.intrinsic(b, "vector.reduce.or", I1, wrong, wrong[0].type)
+            value = b.select(has_nan, scalars.number(cell.dtype, float("nan"), 1), value)
         total = scalars.combined(b, function, cell.dtype, [self._fetched(cell), value])
         b.store_local(self._stored(total, cell.dtype), cell.pointer)
 

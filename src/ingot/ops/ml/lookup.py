@@ -75,10 +75,10 @@ def _number_translator(keys: Array, table: Array) -> Callable[[Array], Array]:
             return np.asarray(table[find(x).reshape(-1)].reshape(x.shape), result)
         few = x.tolist() if x.ndim == 1 else x.reshape(-1).tolist()
         if has_nan:
-            found = [value_of(number, default) if number == number else of_nan for number in few]
+            single = [value_of(number, default) if number == number else of_nan for number in few]
         else:
-            found = list(map(value_of, few, repeat(default)))
-        translations = np.fromiter(found, result, len(found))
+            single = list(map(value_of, few, repeat(default)))
+        translations = np.fromiter(single, result, len(single))
         return translations if x.ndim == 1 else translations.reshape(x.shape)
 
     return translate

@@ -47,7 +47,7 @@ def reshape(data: T, shape: Sizes, /, *, allowzero: Annotated[int, Since(14)] = 
     if data.size and plain and 0 not in plain and min(plain) >= -1:
         try:
             return data.reshape(plain)
-        except ValueError:  # said better below
+        except ValueError:  # reported below, with sizes
             pass
     wanted: list[Dim | None] = [*plain]
     _check(wanted, allowzero)
