@@ -148,7 +148,7 @@ def measured(folder: Path, name: str, batch: int, precision: str) -> Record:
     begin = time.perf_counter()
     session = opened(str(folder / f"{name}.onnx"), precision)
     warm = time.perf_counter() - begin
-    is_warm = session._artifacts is None
+    is_warm = session._plans.artifacts is None
     feeds = feeds_of(session, batch)
     results = session.run(None, feeds)
     host = _median(lambda: session.run(None, feeds))
@@ -255,7 +255,7 @@ def _median(run: Callable[[], Any]) -> float:
 
 def kernels_us(session: Session, device: Any) -> float:
     """Microseconds of the launch of a run, on the device."""
-    compiled = session._compiled
+    compiled = session._plans.first
     assert compiled is not None
     frame = compiled.runner.frames[-1]
     replays = [run._replay for run in frame.native_runs.values() if run._replay is not None][-1:]
@@ -270,7 +270,7 @@ def kernels_us(session: Session, device: Any) -> float:
 
 def _calls(session: Session) -> int:
     """How many nodes are not on the GPU."""
-    compiled = session._compiled
+    compiled = session._plans.first
     assert compiled is not None
     return sum(segment.call is not None for segment in compiled.plan.segments)
 

@@ -53,7 +53,7 @@ def main() -> None:
     for path in options.models:
         flow = flow_of(load(path, external="defer").graph)
         boxes = [leaf_label(leaf).box for leaf in flow.leaves]
-        edges = list(zip(flow.sources.tolist(), flow.targets.tolist(), flow.values.tolist(), strict=True))
+        edges = list(zip(flow.sources, flow.targets, flow.values, strict=True))
         edges = [edge for edge in edges if edge[0] < edge[1]]
         begin = time.process_time()
         layout = lay_out(boxes, _lines(edges))

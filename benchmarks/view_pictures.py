@@ -30,7 +30,8 @@ from ingot.view.server import Server
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "docs" / "guide" / "pictures"
 SIZE = {"width": 1180, "height": 740}
-_COLOURS = 256
+_COMMON, _MERGED = 208, 48
+"""Colours of a picture: those of most pixels, of areas as a rule, and what all others become."""
 
 Shot = Callable[[Path], tuple[Answering, Callable[[Any], None]]]
 """Of the folder of models: what is served, and what is done in the page before the picture is taken."""
@@ -66,8 +67,8 @@ def _write(content: bytes, path: Path) -> None:
 
     pixels = np.asarray(Image.open(io.BytesIO(content)).convert("RGB"))
     colours, places, counts = np.unique(pixels.reshape(-1, 3), axis=0, return_inverse=True, return_counts=True)
-    common = colours[np.argsort(-counts)[: _COLOURS // 2]]
-    merged = Image.fromarray(colours[None]).quantize(_COLOURS // 2, Image.Quantize.MEDIANCUT).getpalette() or []
+    common = colours[np.argsort(-counts)[:_COMMON]]
+    merged = Image.fromarray(colours[None]).quantize(_MERGED, Image.Quantize.MEDIANCUT).getpalette() or []
     palette = np.concatenate([common, np.array(merged).reshape(-1, 3)]).astype(np.int64)
     apart = ((colours[:, None].astype(np.int64) - palette) ** 2).sum(-1)
     image = Image.fromarray(apart.argmin(-1)[places].astype(np.uint8).reshape(pixels.shape[:2]), "P")

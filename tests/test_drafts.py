@@ -26,7 +26,7 @@ from ingot.codegen.llvm.host import host
 from ingot.codegen.llvm.make import Effort
 from ingot.codegen.llvm.workers import Workers
 from ingot.providers.cpu import code
-from ingot.providers.cpu.code import batch_sizes
+from ingot.providers.cpu.code import typical_sizes
 from ingot.runtime import pool_code, thread_pool
 
 HEAD = '<ir_version: 10, opset_import: ["" : 21]> '
@@ -91,8 +91,8 @@ def session(name: str = "elements", **options: Any) -> Session:
 
 
 def addresses(one: Session) -> list[int]:
-    assert one._compiled is not None
-    plan = one._compiled.plan
+    assert one._plans.first is not None
+    plan = one._plans.first.plan
     return [step.address for segment in plan.segments for step in segment.steps if hasattr(step, "address")]
 
 
@@ -109,7 +109,7 @@ def test_drafts_give_the_same_results_to_the_bit(
     final = one.run(None, X)
     assert [array.tobytes() for array in drafted] == [array.tobytes() for array in final]
     assert name == "body" or not set(before) & set(addresses(one))
-    assert one._background is None
+    assert one._plans.background is None
     np.testing.assert_allclose(final[0], session(name, providers=("reference",)).run(None, X)[0], rtol=1e-5, atol=1e-6)
 
 
@@ -134,9 +134,9 @@ def test_the_thread_pool_begins_with_a_draft_too(gate: threading.Event, monkeypa
 def test_kernels_are_compiled_beside_one_another_once_there_are_drafts(gate: threading.Event) -> None:
     one = session("windows")
     one.run(None, X)
-    assert one._background is not None
+    assert one._plans.background is not None
     begun = [pending for pending in templates.TEMPLATES.values() if not pending.is_there]
-    one._background.hurry()
+    one._plans.background.hurry()
     deadline = monotonic() + 60
     while not all(pending._wanted for pending in begun):  # none of which is there before the gate opens
         assert monotonic() < deadline
@@ -182,13 +182,24 @@ def test_sizes_of_first_axes_alone_are_those_of_batches() -> None:
     text = HEAD + "g (float[n, k] x, float[n, m, 7] y, float[k] z) => (p, q) { p = Mul (x, z) q = Exp (y) }"
     compiled = Session(ingot.parse_model(text), providers=("cpu",)).compiled
     assert compiled is not None
-    assert batch_sizes(compiled.scheduled) == {"n"}
+    assert typical_sizes(compiled.scheduled) == {"n": 4}
+
+
+@pytest.mark.parametrize(
+    ("shape", "sides"), [("n, 3, h, w", "hw"), ("n, h, w, 1", "hw"), ("n, 12, h, 64", ""), ("3, h", "")]
+)
+def test_the_sides_of_images_are_larger_than_other_sizes(shape: str, sides: str) -> None:
+    compiled = Session(
+        ingot.parse_model(HEAD + f"g (float[{shape}] x) => (y) {{ y = Exp (x) }}"), providers=("cpu",)
+    ).compiled
+    assert compiled is not None
+    assert {name for name, size in typical_sizes(compiled.scheduled).items() if size > 16} == set(sides)
 
 
 def test_kernels_of_unknown_work_have_no_drafts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(code, "_work", lambda *_: {})
     one = session()
-    assert one._background is None
+    assert one._plans.background is None
 
 
 SUMS = "\n".join(
@@ -238,7 +249,7 @@ def test_modules_share_the_machine_that_they_are_emitted_for(monkeypatch: pytest
 
 def test_a_kernel_that_is_compiled_has_no_draft() -> None:
     session().close()
-    assert session()._background is None
+    assert session()._plans.background is None
 
 
 def test_a_session_whose_kernels_fail_stays_with_drafts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -262,7 +273,7 @@ def test_a_session_whose_kernels_fail_stays_with_drafts(monkeypatch: pytest.Monk
 PROGRAM = """
 import sys, numpy, ingot
 session = ingot.Session(sys.argv[1], providers=("cpu", "reference"), threads=1)
-print(session._background is not None)
+print(session._plans.background is not None)
 session.run(None, {"x": numpy.ones((5, 7), "float32")})
 """
 
@@ -291,7 +302,7 @@ session = ingot.Session(sys.argv[1], providers=("cpu", "reference"), threads=1)
 first = session.run(None, {"x": numpy.ones((5, 7), "float32")})[0]
 child = os.fork()
 second = session.run(None, {"x": numpy.ones((5, 7), "float32")})[0]
-same = first.tobytes() == second.tobytes() and session._background is None
+same = first.tobytes() == second.tobytes() and session._plans.background is None
 if child == 0:
     os._exit(0 if same else 1)
 assert same

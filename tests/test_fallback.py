@@ -34,8 +34,8 @@ def test_a_guard_that_fails_makes_another_plan_and_no_warning() -> None:
     added = session(UNEQUAL)
     for _ in range(2):
         assert added.run(None, OTHER)[0].tolist() == [2, 3]
-    assert added._compiled is not None
-    assert added._variants
+    assert added._plans.first is not None
+    assert added._plans.variants
 
 
 def test_a_run_that_no_plan_fits_warns_once_a_session_where_the_caller_is(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ LAYERS = [
     *("version", "dataclass", "errors", "dtypes", "dims", "ir", "format", "builder", "prim", "ops", "infer", "queries"),
     *("versions", "repair", "passes", "engine_support", "lower", "loops", "fuse", "schedule", "cache", "codegen"),
     *("runtime", "providers", "prepare", "compile", "warm_start", "keep_plan", "session_model", "variants"),
-    *("typed_plans", "background", "deploy", "node_sessions", "session"),
+    *("typed_plans", "background", "session_plans", "deploy", "node_sessions", "session"),
     *("feeds", "quantise", "pruning", "convert", "compat", "source", "difference", "tools", "view", "cli"),
 ]
 ROOT = Path(ingot.__file__).parent

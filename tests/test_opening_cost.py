@@ -134,8 +134,13 @@ def test_passes_run_for_operators_that_others_brought() -> None:
     assert ran == ["padding"]
 
 
+def test_kernels_that_reduce_nothing_are_no_candidates_to_be_merged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ingot.schedule.merge_reductions.collapse", _never)
+    opened(chain("elementwise", 6, "n"))
+
+
 def _never(*_: Any) -> None:
-    raise AssertionError("inferred again")
+    raise AssertionError("done in vain")
 
 
 def test_what_a_session_does_not_run_is_not_imported(tmp_path: Path) -> None:
@@ -144,7 +149,7 @@ def test_what_a_session_does_not_run_is_not_imported(tmp_path: Path) -> None:
         "print(*(name for name in sys.modules if name.startswith(('ingot.', 'fractions'))))"
     )
     text = '<ir_version: 10, opset_import: ["" : 21]> g (float[n] x) => (y) { y = Relu (x) }'
-    environment = {**os.environ, "INGOT_CACHE": str(tmp_path)}
+    environment = {**os.environ, "INGOT_CACHE": str(tmp_path), "INGOT_DEBUG": ""}
     command = [sys.executable, "-c", program, text]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     imported = set(done.stdout.split())
@@ -155,3 +160,8 @@ def test_what_a_session_does_not_run_is_not_imported(tmp_path: Path) -> None:
     assert "ingot.codegen.llvm.loops" in imported
     assert imported.isdisjoint(f"ingot.codegen.llvm.{name}" for name in ("product", "sort", "math.exponential"))
     assert imported.isdisjoint(("ingot.runtime.plan_file", "ingot.keep_plan", "fractions"))
+    assert "ingot.builder.operators" in imported
+    assert imported.isdisjoint(("ingot.builder.tracing", "ingot.builder.functions", "ingot.passes.round_products"))
+    assert imported.isdisjoint(
+        f"ingot.{name}" for name in ("prim.verify", "loops.verify", "fuse.verify", "lower.outline")
+    )

@@ -48,10 +48,10 @@ def session(**options: Any) -> Session:
 def test_the_reference_runs_a_model_until_it_is_compiled(gate: threading.Event) -> None:
     with session() as early:
         assert early.run(None, X)[0].tolist() == [1, 1]
-        assert (early.providers, early._compiled) == (("reference",), None)
+        assert (early.providers, early._plans.first) == (("reference",), None)
         gate.set()
     assert early.providers == ("cpu", "reference")
-    assert early._compiled is not None
+    assert early._plans.first is not None
     assert early.compiled is not None
     assert early.run(None, X)[0].tolist() == [1, 1]
 
@@ -79,7 +79,7 @@ def test_a_run_that_goes_on_when_the_model_is_compiled_is_run_compiled(
     monkeypatch.setattr(background.Background, "check", once_compiled)
     assert early.run(["y"], X)[0].tolist() == [1, 1]
     assert len(nodes) == 2
-    assert early._compiled is not None
+    assert early._plans.first is not None
 
 
 def test_a_failure_in_the_background_is_reported_by_the_next_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,7 +128,7 @@ def test_a_forked_process_compiles_anew(gate: threading.Event) -> None:
     def child() -> bool:
         gate.set()
         early.close()
-        return early._compiled is not None and early.run(None, X)[0].tolist() == [1, 1]
+        return early._plans.first is not None and early.run(None, X)[0].tolist() == [1, 1]
 
     assert _exit_code_in_fork(child) == 0
 
@@ -150,7 +150,7 @@ def test_the_next_start_finds_the_plan(tmp_path: Path) -> None:
     script = (
         "import sys, numpy, ingot\n"
         "session = ingot.Session(sys.argv[1], start='at once', providers=('cpu', 'reference'))\n"
-        "print(session._compiled is not None, session(numpy.float32([0]))); session.close()"
+        "print(session._plans.first is not None, session(numpy.float32([0]))); session.close()"
     )
     environment = os.environ | {"INGOT_CACHE": str(tmp_path)}
     for state in ("False [1.]", "True [1.]"):

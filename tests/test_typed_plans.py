@@ -85,9 +85,9 @@ def of_ranks(size: int, condition: bool) -> dict[str, np.ndarray]:
 
 def test_what_reads_a_value_of_unknown_rank_is_compiled_by_the_first_run() -> None:
     mine = session(RANKS)
-    assert calls(mine._compiled) == ["If", "Relu", "Exp"]
+    assert calls(mine._plans.first) == ["If", "Relu", "Exp"]
     first = mine.run(None, of_ranks(5, True))
-    assert calls(mine._compiled) == ["If"]
+    assert calls(mine._plans.first) == ["If"]
     again = mine.run(None, of_ranks(5, True))
     assert first[0].tobytes() == again[0].tobytes()
 
@@ -107,7 +107,7 @@ def test_runs_that_show_other_types_have_plans_of_their_own() -> None:
         feeds = of_ranks(size, condition)
         (result,) = mine.run(None, feeds)
         np.testing.assert_allclose(result, expected.run(None, feeds)[0], rtol=1e-6)
-    plans = [mine._compiled, *mine._typed_plans.others(mine._compiled)]  # type: ignore[arg-type]
+    plans = [mine._plans.first, *mine._plans.typed_plans.others(mine._plans.first)]  # type: ignore[arg-type]
     assert [calls(plan) for plan in plans] == [["If"], ["If"], ["If", "Relu", "Exp"]]
 
 
@@ -118,8 +118,8 @@ def test_a_plan_beside_the_first_has_one_of_its_own_for_the_same_types() -> None
     for width in (5, 1, 5, 1, 1):
         feeds = {"p": p, "q": p[:, :width].copy(), "c": np.array(True)}
         np.testing.assert_allclose(mine.run(None, feeds)[0], expected.run(None, feeds)[0], rtol=1e-6)
-    beside = mine._variants.chosen(feeds)
-    assert calls(beside) == calls(mine._compiled) == ["If"]
+    beside = mine._plans.variants.chosen(feeds)
+    assert calls(beside) == calls(mine._plans.first) == ["If"]
     assert beside is not None
     assert beside.fast_path.run(feeds) is not None or beside._ran
 
@@ -158,9 +158,9 @@ def test_types_are_observed_in_bodies_too() -> None:
     for condition, outer in [(True, True), (True, True), (False, True), (False, False), (True, True)] * 2:
         feeds = {**of_ranks(5, condition), "d": np.array(outer)}
         np.testing.assert_allclose(mine.run(None, feeds)[0], expected.run(None, feeds)[0], rtol=1e-6)
-    assert mine._compiled is not None
-    (call,) = mine._compiled.plan.bodies
-    body = mine._compiled.plan.bodies[call][0]
+    assert mine._plans.first is not None
+    (call,) = mine._plans.first.plan.bodies
+    body = mine._plans.first.plan.bodies[call][0]
     assert body is not None
     assert [segment.call.node.op_type for segment in body.plan.segments if isinstance(segment.call, Call)] == ["If"]  # type: ignore[union-attr]
 
@@ -176,8 +176,8 @@ def test_strings_and_sequences_are_never_compiled_for() -> None:
     mine = session(f"{HEAD} g (string[n] x) => (y) {{ s = SplitToSequence <keepdims = 0> (x) y = SequenceLength (s) }}")
     for _ in range(3):
         assert mine.run(None, {"x": np.array(["a", "b"], object)})[0] == 2
-    assert not mine._typed_plans.has_compiled
-    assert not mine._typed_plans.others(mine._compiled)  # type: ignore[arg-type]
+    assert not mine._plans.typed_plans.has_compiled
+    assert not mine._plans.typed_plans.others(mine._plans.first)  # type: ignore[arg-type]
 
 
 def test_plans_for_types_are_few() -> None:
@@ -201,18 +201,18 @@ def test_threads_that_make_the_first_run_together_agree() -> None:
 def test_a_deadline_ends_the_compilation_and_the_next_run_goes_on() -> None:
     mine = session(RANKS)
     cancel = Cancel()
-    rebuild = mine._rebuilt
+    rebuild = mine._plans._recompiled
 
     def cancelled(*arguments: Any, **named: Any) -> Any:
         cancel.cancel()
         return rebuild(*arguments, **named)
 
-    mine._rebuilt = cancelled  # type: ignore[method-assign]
+    mine._plans._recompiled = cancelled  # type: ignore[method-assign]
     with pytest.raises(Interrupted):
         mine.run(None, of_ranks(5, True), cancel=cancel)
-    mine._rebuilt = rebuild  # type: ignore[method-assign]
+    mine._plans._recompiled = rebuild  # type: ignore[method-assign]
     mine.run(None, of_ranks(5, True))
-    assert calls(mine._compiled) == ["If"]
+    assert calls(mine._plans.first) == ["If"]
 
 
 def test_it_is_logged(caplog: pytest.LogCaptureFixture) -> None:
@@ -229,11 +229,11 @@ def test_types_that_a_run_of_drafts_shows_are_those_of_the_plan_that_follows(
     monkeypatch.setenv("INGOT_CACHE", str(tmp_path))
     text = RANKS.replace("z = Exp (w)", "m = Exp (w) z = Softmax (m)").replace("v = Neg (x)", "v = Tanh (x)")
     mine = session(text)
-    drafts = mine._compiled
+    drafts = mine._plans.first
     for _ in range(2):
         mine.run(None, of_ranks(5, True))
     assert calls(drafts) == ["If", "Relu", "Exp", "Softmax"]
-    assert calls(mine._compiled) == ["If"]
+    assert calls(mine._plans.first) == ["If"]
 
 
 SCALARS = f"""{HEAD} g (float[4] x, bool c) => (z) <int64 zero = {{0}}> {{

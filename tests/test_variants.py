@@ -78,7 +78,7 @@ def test_a_second_run_takes_the_fast_path_of_the_plan_that_fits(shapes: list[lis
     added = session(ADD)
     feeds = {"x": floats(3), "w": floats(1)}
     added.run(None, feeds)
-    chosen = added._variants.chosen(feeds)
+    chosen = added._plans.variants.chosen(feeds)
     assert chosen is not None
     assert chosen.fast_path.run(feeds) is not None
     assert len(shapes) == 2
@@ -194,7 +194,7 @@ def test_a_run_whose_values_fail_a_guard_does_not_take_the_plan_from_others(ran:
     for _ in range(2):
         assert counted.run(None, {"x": full})[0].tolist() == [1, 2, 3, 4]
         assert counted.run(None, {"x": single})[0].tolist() == [1, 0, 0, 0]
-    assert ran == [counted._compiled]  # the second time on its fast path
+    assert ran == [counted._plans.first]  # the second time on its fast path
 
 
 @pytest.mark.filterwarnings("ignore:a compiled run was thrown away")
@@ -342,7 +342,7 @@ def test_a_deadline_ends_the_wait_for_a_thread_that_compiles(slow: threading.Eve
     feeds = {"x": floats(3), "w": floats(1)}
     with ThreadPoolExecutor(1) as threads:
         first = threads.submit(added.run, None, feeds)
-        while not added._variants._lock._locks:
+        while not added._plans.variants._lock._locks:
             sleep(0.001)
         with pytest.raises(ingot.Interrupted):
             added.run(None, feeds, deadline=0.05)
@@ -416,7 +416,7 @@ def test_a_choice_by_a_size_that_a_run_computes_has_a_plan_for_either() -> None:
             x = np.array(elements, np.float32)
             result, expected = session(x), reference(x)
             assert (result.shape, result.tolist()) == (expected.shape, expected.tolist())
-    assert [choices for _, choices in session._variants._built] == [frozenset({"axis 0 of s"})]
+    assert [choices for _, choices in session._plans.variants._built] == [frozenset({"axis 0 of s"})]
 
 
 def test_a_choice_is_reversed_for_other_sizes_too_where_plans_for_types_fail() -> None:
@@ -480,7 +480,7 @@ def test_a_model_that_fails_to_compile_for_open_sizes_is_compiled_for_those_of_a
         assert opened.run(None, {"x": x, "k": np.array(count)})[0].tolist() == list(range(1, count))
     assert "cpu" in opened.providers
     assert shapes == [["float32[batch, 1, n]", "int64[]"], ["float32[1, 1, size2_of_x]", "int64[]"]]
-    chosen = opened._variants.chosen({"x": x, "k": np.array(4)})
+    chosen = opened._plans.variants.chosen({"x": x, "k": np.array(4)})
     assert chosen is not None
     assert chosen.fast_path.run({"x": x, "k": np.array(4)}) is not None
 

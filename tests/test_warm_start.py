@@ -320,7 +320,7 @@ def test_what_one_provider_compiled_is_not_for_another_on_the_same_machine(tmp_p
 
     path = saved(tmp_path / "m.onnx")
     for compiler, calls in (("cpu", 0), (Picky(), 1), ("cpu", 0)):
-        executable = opened(path, compiler)._compiled
+        executable = opened(path, compiler)._plans.first
         assert executable is not None
         assert sum(segment.call is not None for segment in executable.plan.segments) == calls
 

@@ -75,7 +75,10 @@ def model_of_node(
 
 
 def declared(name: str, value: Any, sizes: Sequence[int | str] | None = None) -> onnx.ValueInfoProto:
-    """An input of the type of an array, with its sizes or others."""
+    """An input of the type of an array, with its sizes or others; of a list, a sequence of arrays like its first."""
+    if isinstance(value, list):
+        dtype = helper.np_dtype_to_tensor_dtype(value[0].dtype)
+        return helper.make_tensor_sequence_value_info(name, dtype, list(value[0].shape))
     dtype = TensorProto.STRING if value.dtype.kind in "OU" else helper.np_dtype_to_tensor_dtype(value.dtype)
     return helper.make_tensor_value_info(name, dtype, list(value.shape) if sizes is None else list(sizes))
 

@@ -5,12 +5,13 @@ large each:
 
     Conv | 3x3 | [1,C,S,S] ![C,C,3,3] ![C] | pads=[1,1,1,1] | C=2,64,64 S=5,28,112
 
-An input is a type, a mark, and a shape or values. The type is one of numpy's in short (`f4 f2 f8 i8 i4 i1 u1 b s`), or
-the type of the form where there is none; `!` marks a constant; `<N` after the shape bounds integers; `=` comes before
-values, as in `i8!=[0,-1]`, and `~` before an expression of numpy's, as in `f4~np.linspace(0, 1, N)`; where strings are
-asked for, numbers are written out. `-` is an omitted input. Everything may be an expression of the sizes, without
-spaces. Outputs are one, unless an attribute `outputs` says how many. A line whose form begins with `*` is repeated for
-every type that onnxruntime's kernels take in the first input.
+An input is a type, a mark, and a shape or values. The type is one of numpy's in short (`f4 f2 f8 i8 i4 i2 i1 u1 b s`),
+or the type of the form where there is none; `!` marks a constant; `<N` after the shape bounds integers; `=` comes
+before values, as in `i8!=[0,-1]`, and `~` before an expression of numpy's, as in `f4~np.linspace(0, 1, N)`; where
+strings are asked for, numbers are written out. `*K` after the shape makes a sequence of so many arrays. `-` is an
+omitted input. Everything may be an expression of the sizes, without spaces. Outputs are one, unless an attribute
+`outputs` says how many. A line whose form begins with `*` is repeated for every type that onnxruntime's kernels take in
+the first input.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ from benchmarks.tables.peer import dtypes_of
 FOLDER = Path(__file__).parent / "forms"
 DOMAINS = {"standard.txt": "", "microsoft.txt": "com.microsoft"}
 _SHORT = {
-    "f4": "float32", "f2": "float16", "f8": "float64", "i8": "int64", "i4": "int32", "i1": "int8", "u1": "uint8",
-    "b": "bool", "s": "string",
+    "f4": "float32", "f2": "float16", "f8": "float64", "i8": "int64", "i4": "int32", "i2": "int16", "i1": "int8",
+    "u1": "uint8", "b": "bool", "s": "string",
 }  # fmt: skip
-_INPUT = re.compile(r"(?P<type>f4|f2|f8|i8|i4|i1|u1|b|s)?(?P<constant>!)?(?P<kind>[\[=~])(?P<text>.*)")
+_INPUT = re.compile(r"(?P<type>f4|f2|f8|i8|i4|i2|i1|u1|b|s)?(?P<constant>!)?(?P<kind>[\[=~])(?P<text>.*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,10 @@ def _argument(text: str, dtype: str, scope: Mapping[str, Any], random: np.random
     if match["kind"] != "[":
         values = np.asarray(eval(match["text"], dict(scope)), np.str_ if name == "string" else name)
         return Argument(values.astype(object) if name == "string" else values, constant)
-    shape, _, below = match["text"].partition("]")
+    shape, _, behind = match["text"].partition("]")
     sizes = eval(f"({shape},)" if shape else "()", dict(scope))
-    most = int(eval(below[1:], dict(scope))) if below else None
+    number = int(eval(behind[1:], dict(scope))) if behind else None
+    if behind.startswith("*"):
+        return Argument([random_array(random, name, sizes) for _ in range(number or 0)])
+    most = number
     return Argument(random_array(random, name, sizes, most), constant)

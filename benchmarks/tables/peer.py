@@ -36,6 +36,8 @@ def operators() -> frozenset[tuple[str, str]]:
 def opset_of(operator: str, newest: int) -> int:
     """The newest opset up to `newest` in which a kernel of the standard's operator is for the processor."""
     ranges = [kernel.version_range for kernel in _kernels().get(("", operator), [])]
+    if ranges and not onnx.defs.has(operator):  # an experiment of the first opsets
+        return int(max(first for first, _ in ranges))
     opset = newest
     while opset > 1 and onnx.defs.has(operator, opset):
         version = onnx.defs.get_schema(operator, max_inclusive_version=opset).since_version

@@ -46,9 +46,8 @@ _OF_THE_PAGE = """
 ## What ingot's consists of
 
 Seconds from the command until the address is printed; from the request of the page until the data of the picture are
-there (numpy is imported and the model read, grouped and laid out meanwhile), until it is drawn, and until the browser
-has shown it. The last row is a page with nothing in it, served by the standard library: the least that any viewer
-takes.
+there (the model is read, grouped and laid out meanwhile), until it is drawn, and until the browser has shown it. The
+last row is a page with nothing in it, served by the standard library: the least that any viewer takes.
 
 """
 _OF_LINES = """

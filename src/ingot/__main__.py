@@ -1,6 +1,6 @@
 """`python -m ingot`: the command line."""
 
-from ingot.cli.main import main
+from ingot.cli.start import main
 
 if __name__ == "__main__":
     main()

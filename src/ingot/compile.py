@@ -23,20 +23,16 @@ from ingot.ir.graph import Graph
 from ingot.ir.model import nested_graphs
 from ingot.ir.node import Node
 from ingot.loops.ir import Buffer, Kernel, kernels_in
-from ingot.loops.verify import verify_kernel
 from ingot.lower.graph import lower_graph
-from ingot.lower.hoist_invariants import hoist_invariants
-from ingot.lower.outline import outline
 from ingot.lower.program import Program
 from ingot.lower.roots import roots_of
 from ingot.lower.specialise import specialise
 from ingot.lower.specialise_branches import Guards, Specialised, specialise_branches
 from ingot.ops.catalog import Catalog
 from ingot.passes.before_lowering import before_lowering
+from ingot.prim.debug import verified
 from ingot.prim.guard import BROADCASTS
 from ingot.prim.tensor import Call, Tensor
-from ingot.prim.verify import verified
-from ingot.prim.verify import verify as verify_program
 from ingot.runtime.assumptions import Assumptions
 from ingot.runtime.ended_work import Proceed, Unwanted
 from ingot.runtime.executable import Executable
@@ -189,7 +185,7 @@ class _Compilation:
             lacks=provider.lacks,
         )
         outputs = tuple(program.values[value] for value in optimised.model.graph.outputs)
-        roots = verified(roots_of(program, outputs), verify_program)
+        roots = verified(roots_of(program, outputs), _verify_program)
         self._proceed()
         fused = verified(fuse(roots, provider.limits(), name), _verify_kernels)
         self._proceed()
@@ -255,6 +251,9 @@ class _Compilation:
         Where branches in it were decided by an assumption, the subgraph is right only while that holds, so that it is
         `strict`: if it has no plan, no run can check the guard.
         """
+        from ingot.lower.hoist_invariants import hoist_invariants  # few models have bodies
+        from ingot.lower.outline import outline
+
         catalog = self.options.catalog
         strict = any(inner in around.changed for inner in nested_graphs(graph))
         none = _EmittedBody(strict)
@@ -338,7 +337,15 @@ class _EmittedBody:
     nodes: int = 0
 
 
+def _verify_program(roots: tuple[Tensor, ...]) -> None:
+    from ingot.prim.verify import verify  # for INGOT_DEBUG alone
+
+    verify(roots)
+
+
 def _verify_kernels(stage: Fused | Scheduled) -> None:
+    from ingot.loops.verify import verify_kernel  # for INGOT_DEBUG alone
+
     for kernel in kernels_in(stage.steps):
         verify_kernel(kernel)
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     Array: TypeAlias = npt.NDArray[Any]
 else:
-    Array = np.ndarray[tuple[Any, ...], np.dtype[Any]]
+    Array = Any  # numpy itself is not looked at before it is used: see view/later.py
 
 
 class DType(enum.IntEnum):
@@ -71,8 +71,10 @@ class DType(enum.IntEnum):
             return cls.STRING
         native = numpy_dtype.newbyteorder("=")
         member = _BY_NUMPY.get(native)
-        if member is None and "ml_dtypes" in sys.modules:
-            _add_foreign()
+        if member is None:
+            _add_own()
+            if "ml_dtypes" in sys.modules:
+                _add_foreign()
             member = _BY_NUMPY.get(native)
         if member is None:
             raise InputError(f"ONNX has no element type for numpy's {numpy_dtype}")
@@ -84,7 +86,9 @@ class DType(enum.IntEnum):
         try:
             return _NUMPY[self]
         except KeyError:
-            _add_foreign()
+            _add_own()
+            if self in _FOREIGN:
+                _add_foreign()
             return _NUMPY[self]
 
     @property
@@ -113,6 +117,13 @@ class DType(enum.IntEnum):
     @property
     def is_complex(self) -> bool:
         return self in (DType.COMPLEX64, DType.COMPLEX128)
+
+    @property
+    def limits(self) -> tuple[int, int]:
+        """The least and the greatest element of an integer type."""
+        if self.name.startswith("U"):
+            return 0, (1 << self.bits) - 1
+        return -(1 << self.bits - 1), (1 << self.bits - 1) - 1
 
     def nbytes(self, count: int) -> int:
         """Bytes that `count` elements take in a file, sub-byte elements packed without gaps."""
@@ -189,27 +200,32 @@ def _unpack_six(raw: npt.NDArray[np.uint8], count: int) -> npt.NDArray[np.uint8]
     return quads.reshape(-1)[:count]
 
 
-_LITTLE_ENDIAN = np.little_endian
+_LITTLE_ENDIAN = sys.byteorder == "little"
 
-_NUMPY: dict[DType, np.dtype[Any]] = {
-    DType.UNDEFINED: np.dtype(np.void),
-    DType.FLOAT32: np.dtype(np.float32),
-    DType.UINT8: np.dtype(np.uint8),
-    DType.INT8: np.dtype(np.int8),
-    DType.UINT16: np.dtype(np.uint16),
-    DType.INT16: np.dtype(np.int16),
-    DType.INT32: np.dtype(np.int32),
-    DType.INT64: np.dtype(np.int64),
-    DType.STRING: np.dtype(np.object_),
-    DType.BOOL: np.dtype(np.bool_),
-    DType.FLOAT16: np.dtype(np.float16),
-    DType.FLOAT64: np.dtype(np.float64),
-    DType.UINT32: np.dtype(np.uint32),
-    DType.UINT64: np.dtype(np.uint64),
-    DType.COMPLEX64: np.dtype(np.complex64),
-    DType.COMPLEX128: np.dtype(np.complex128),
+_NUMPY: dict[DType, np.dtype[Any]] = {}
+"""The types of numpy itself once one is asked for, and those of ml_dtypes: importing these takes a while."""
+
+_BY_NUMPY: dict[np.dtype[Any], DType] = {}
+
+_OWN = {
+    DType.UNDEFINED: ("void", 0),
+    DType.FLOAT32: ("float32", 32),
+    DType.UINT8: ("uint8", 8),
+    DType.INT8: ("int8", 8),
+    DType.UINT16: ("uint16", 16),
+    DType.INT16: ("int16", 16),
+    DType.INT32: ("int32", 32),
+    DType.INT64: ("int64", 64),
+    DType.STRING: ("object", 0),
+    DType.BOOL: ("bool", 8),
+    DType.FLOAT16: ("float16", 16),
+    DType.FLOAT64: ("float64", 64),
+    DType.UINT32: ("uint32", 32),
+    DType.UINT64: ("uint64", 64),
+    DType.COMPLEX64: ("complex64", 64),
+    DType.COMPLEX128: ("complex128", 128),
 }
-"""The types of numpy itself, and those of ml_dtypes once they are asked for: importing these takes a while."""
+"""What numpy calls its types, and their widths in a file."""
 
 _FOREIGN = {
     DType.BFLOAT16: "bfloat16",
@@ -238,18 +254,20 @@ _SUB_BYTE = {
     DType.FLOAT6E3M2: 6,
 }
 _BITS = (
-    {dtype: numpy.itemsize * 8 for dtype, numpy in _NUMPY.items()}
-    | dict.fromkeys(_FOREIGN, 8)
-    | {DType.BFLOAT16: 16, DType.UNDEFINED: 0, DType.STRING: 0}
-    | _SUB_BYTE
+    {dtype: bits for dtype, (_, bits) in _OWN.items()} | dict.fromkeys(_FOREIGN, 8) | {DType.BFLOAT16: 16} | _SUB_BYTE
 )
 _ONNX_NAMES = {DType.FLOAT32: "float", DType.FLOAT64: "double"}
-_BY_NUMPY: dict[np.dtype[Any], DType] = {
-    numpy: dtype for dtype, numpy in _NUMPY.items() if dtype is not DType.UNDEFINED
-}
 _BY_NAME = {dtype.label: dtype for dtype in DType if dtype is not DType.UNDEFINED} | {
     name: dtype for dtype, name in _ONNX_NAMES.items()
 }
+
+
+def _add_own() -> None:
+    """Have the types of numpy at hand, unless they are."""
+    if DType.FLOAT32 not in _NUMPY:
+        own = {dtype: np.dtype(name) for dtype, (name, _) in _OWN.items()}
+        _BY_NUMPY.update((numpy, dtype) for dtype, numpy in own.items() if dtype is not DType.UNDEFINED)
+        _NUMPY.update(own)
 
 
 def _add_foreign() -> None:

@@ -12,34 +12,26 @@ import numpy as np
 
 from ingot.background import Background, Superseded
 from ingot.dataclass import dataclass
-from ingot.errors import CheckError, CompileError, InputError, UnsupportedError
+from ingot.errors import InputError
 from ingot.format.load import ModelSource
 from ingot.ir.model import Model
-from ingot.ir.types import TensorType, Type, is_static
+from ingot.ir.types import Type
 from ingot.ir.value import Value
 from ingot.passes.levels import refuse_level
 from ingot.passes.precisions import Precision, refuse_precision
 from ingot.providers import PROVIDERS, compiler_of, default_providers, is_evaluator, resolve
-from ingot.runtime.assumptions import Assumptions
-from ingot.runtime.ended_work import Proceed, until_ended
-from ingot.runtime.executable import Executable
-from ingot.runtime.fallback import warn_fallback
+from ingot.runtime.ended_work import until_ended
 from ingot.runtime.feeds import checked_feeds
-from ingot.runtime.fork_lock import ForkLock
 from ingot.runtime.garbage import uncollected
-from ingot.runtime.guards import GuardFailed, KernelError
 from ingot.runtime.interrupt import Cancel, Interrupt, Interrupted, interrupt_of
 from ingot.runtime.limits import LimitError, RunLimits
-from ingot.runtime.observed_types import ObservedTypes, TypeNotes
 from ingot.runtime.provider import Compiler, Evaluator, Provider
-from ingot.runtime.recent import remember
 from ingot.runtime.results import owned
 from ingot.session_model import BuildOptions, SessionModel
-from ingot.typed_plans import TypedPlans
-from ingot.variants import Variants
+from ingot.session_plans import NotRun, PlansFor, SessionPlans
 
 if TYPE_CHECKING:
-    from ingot.compile import Artifacts, Build
+    from ingot.compile import Artifacts
     from ingot.infer.typed import TypedModel
     from ingot.ir.node import Node
     from ingot.ops.catalog import Catalog
@@ -54,11 +46,6 @@ __all__ = ["Cancel", "Interrupted", "LimitError", "RunLimits", "Session"]
 
 
 Placement: TypeAlias = Literal["host", "device"]
-
-_NOTHING: frozenset[str] = frozenset()
-
-_MOST_OVERRIDES = 8
-"""How many sets of overridden defaults a session has a compiled model for."""
 
 
 class Session:
@@ -122,21 +109,12 @@ class Session:
         self._fallback = fallback
         self._start = start
         self._strict = strict
-        self._background: Background | None = None
-        self._has_run = False
         self._orders: Orders = {}
-        self._warned = False
-        self._uncompiled: str | None = None
-        """Why the model could not be compiled for the sizes that it declares."""
-        self._artifacts: Artifacts | None = None
         self._compiler = compiler = compiler_of(self._providers)
         self._evaluators = tuple(self._evaluator(provider) for provider in self._providers[compiler is not None :])
         options = BuildOptions(self._catalog, self._limits, threads, optimise, precision, strict)
         self._model = SessionModel(model, compiler, options)
         cached = self._model.find()
-        self._compiled = None if cached is None else cached.executable
-        self._with_overrides: dict[frozenset[str], tuple[Executable | None, Variants]] = {}
-        self._overrides_lock = ForkLock()
         if cached is None:
             if compiler is not None:
                 compiler.warm_up()
@@ -146,108 +124,22 @@ class Session:
                 compiler.warm_up(len(graph))
             self._inputs: Sequence[Value] = list(graph.inputs)
             self._outputs: Sequence[Value] = list(graph.outputs)
-            self._model.outputs = self._outputs
             self._defaults = frozenset(value.name for value in graph.inputs if value.constant is not None)
-            if compiler is not None and start == "compiled":
-                self._compile(fallback, draft=_may_draft())
-            elif compiler is not None:
-                self._background = Background(lambda: self._use(self._model.build()))
         else:
             self._inputs, self._outputs, self._defaults = cached.inputs, cached.outputs, frozenset(cached.defaults)
-            self._model.outputs = self._outputs
+        self._model.outputs = self._outputs
         self._places = {value.name: place for place, value in enumerate(self._outputs)}
-        self._variants = Variants(self._inputs)
-        self._typed_plans = TypedPlans()
-
-    def _rebuilt(
-        self,
-        assumptions: Assumptions,
-        failures: list[str],
-        overridden: frozenset[str] = frozenset(),
-        proceed: Proceed | None = None,
-    ) -> Executable | None:
-        """The model recompiled with what a run has shown of it.
-
-        None, and the reason, if that fails. What `proceed` raises ends it.
-        """
-        try:
-            return until_ended(partial(self._model.again, assumptions, overridden), proceed)
-        except (CheckError, CompileError, UnsupportedError) as error:
-            failures.append(error.message)
-            return None
-
-    def _with_observed_types(
-        self, before: Executable, observed: ObservedTypes, proceed: Proceed | None
-    ) -> Executable | None:
-        """The plan for types that a run of another has just shown, which takes its place; None if there is none."""
-
-        def build(assumptions: Assumptions) -> Executable | None:
-            return self._rebuilt(assumptions, [], proceed=proceed)
-
-        try:
-            executable = self._typed_plans.plan_for(before, observed, build, proceed)
-        except BaseException:  # the run has to end: the next one is to come here again
-            before.forget()
-            raise
-        if executable is not None:
-            is_first = executable.assumptions.are_of_the_model
-            self._variants.replace(before, None if is_first else executable)
-            if is_first:
-                self._compiled = executable
-        return executable
-
-    def _compile(self, fallback: bool, draft: bool) -> None:
-        try:
-            build = self._model.build(draft=draft)
-        except CompileError as error:
-            if not fallback:
-                raise
-            self._uncompiled = error.message
-            if not any(_is_open(value) for value in self._inputs):  # else a run may know what is missing
-                self._warn(f"the model is not compiled, the reference runs it: {error.message}")
-            return
-        self._use(build)
-
-    def _use(self, build: Build) -> None:
-        """Run a build from now on, and keep its plan; one with drafts only for a run, while it is finished."""
-        self._compiled, self._artifacts = build.executable, build.artifacts
-        finish = build.finish
-        if finish is not None:
-            self._background = Background(lambda: self._use(finish()), is_awaited=True)
-        else:
-            self._model.keep(build)
-
-    def _end_background(self, wait: bool = False) -> None:
-        """Report what became of the compilation in the background, if it has ended."""
-        background = self._background
-        if background is None or not (wait or background.done):
-            return
-        error = background.error()
-        self._background = None
-        if isinstance(error, CompileError) and self._fallback:
-            if self._compiled is None:
-                self._uncompiled = error.message
-                self._warn(f"the model is not compiled, the reference runs it: {error.message}")
+        first = None if cached is None else cached.executable
+        self._plans = plans = SessionPlans(self._model, self._inputs, first, fallback)
+        if compiler is not None and first is None:
+            if start == "compiled":
+                plans.compile(draft=_may_draft())
             else:
-                self._warn(f"the model stays as it was compiled for its first run, slower: {error.message}")
-        elif error is not None:
-            raise error
-
-    def _meet_background(self, interrupt: Interrupt | None) -> None:
-        """Wait for a compilation that has left drafts for the first run, from the second run on."""
-        background = self._background
-        if background is None:
-            return
-        if self._compiled is not None and not background.done:
-            if not self._has_run:
-                self._has_run = True
-                return
-            background.wait(None if interrupt is None else interrupt.check)
-        self._end_background()
+                plans.compile_in_background()
 
     def close(self) -> None:
         """Wait for what the session does in the background; what went wrong there is reported here."""
-        self._end_background(wait=True)
+        self._plans.end_background(wait=True)
 
     def __enter__(self) -> Session:
         return self
@@ -255,39 +147,11 @@ class Session:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _compiled_for(
-        self, overridden: frozenset[str], interrupt: Interrupt | None
-    ) -> tuple[Executable | None, Variants]:
-        """The model compiled for overridden defaults, which are no constants then, and the plans beside that one.
-
-        None if it fails to compile. One thread compiles, and others that need the same wait, until a run has to end.
-        """
-        compiled = self._with_overrides.get(overridden)
-        if compiled is None:
-            proceed = None if interrupt is None else interrupt.check
-            with self._overrides_lock.held(proceed):
-                compiled = self._with_overrides.get(overridden)  # another thread may have compiled it meanwhile
-                if compiled is None:
-                    compiled = self._with_defaults_overridden(overridden, proceed), Variants(self._inputs)
-                    remember(self._with_overrides, overridden, compiled, _MOST_OVERRIDES)
-        return compiled
-
-    def _with_defaults_overridden(self, overridden: frozenset[str], proceed: Proceed | None) -> Executable | None:
-        """The model compiled without these defaults, from the cache if it is there; None if that fails."""
-        try:
-            return until_ended(partial(self._model.with_overrides, overridden), proceed)
-        except (CheckError, CompileError, UnsupportedError) as error:
-            if not self._fallback:
-                raise
-            names = ", ".join(f"'{name}'" for name in sorted(overridden))
-            self._warn(f"the model with {names} given is not compiled, the reference runs it: {error.message}")
-            return None
-
     @property
     def providers(self) -> tuple[str, ...]:
         """Who runs the model, by name: without the first, if that could not compile it, or has not done so yet."""
         names = tuple(provider.name for provider in self._providers)
-        is_compiled = self._compiled is not None or bool(self._variants)
+        is_compiled = self._plans.first is not None or bool(self._plans.variants)
         return names[1:] or ("reference",) if self._compiler is not None and not is_compiled else names
 
     def evaluated_by(self, node: Node, inputs: Sequence[Fact]) -> str:
@@ -339,10 +203,11 @@ class Session:
 
         It is waited for where that happens in the background.
         """
-        self._end_background(wait=True)
-        if self._artifacts is None and self._compiled is not None and self._compiler is not None:
-            self._compile(fallback=False, draft=False)  # its plan was found on disk, without the stages before
-        return self._artifacts
+        plans = self._plans
+        plans.end_background(wait=True)
+        if plans.artifacts is None and plans.first is not None and self._compiler is not None:
+            plans.compile_fully()  # its plan was found on disk, without the stages before
+        return plans.artifacts
 
     def run(
         self,
@@ -373,31 +238,33 @@ class Session:
         if placement != "host":
             _refuse_placement(placement)
         interrupt = None if deadline is None and cancel is None else interrupt_of(deadline, cancel)
-        if self._background is not None:
-            self._meet_background(interrupt)
+        plans = self._plans
+        if plans.background is not None:
+            plans.meet_background(interrupt)
         compilable = observe is None and (outputs is None or self._has(outputs))
-        compiled = self._compiled if compilable else None
+        first = plans.first if compilable else None
         overrides = bool(self._defaults) and not self._defaults.isdisjoint(feeds or ())
-        variants, overridden = self._variants, _NOTHING
-        if compiled is not None and overrides:
-            overridden = self._defaults.intersection(feeds or ())
-            compiled, variants = self._compiled_for(overridden, interrupt)
-        tries = compiled is not None or (compilable and not overrides and self._uncompiled is not None)
+        variants, without_defaults = plans.variants, None
+        if first is not None and overrides:
+            without_defaults = plans.without_defaults(self._defaults.intersection(feeds or ()), interrupt)
+            first, variants = without_defaults.first, without_defaults.variants
+        tries = first is not None or (compilable and not overrides and plans.uncompiled is not None)
         if tries and feeds is not None and observe_steps is None:
             own_seed = self._seed if seed is None else seed
             on_device = placement != "host"
-            results = None if compiled is None else compiled.fast_path.run(feeds, interrupt, own_seed, on_device)
+            results = None if first is None else first.fast_path.run(feeds, interrupt, own_seed, on_device)
             if results is None:
                 feeds = self._on_host(feeds)
-                results = self._run_again(compiled, variants, feeds, own_seed, interrupt)
+                again = partial(self._evaluation, seed=own_seed, interrupt=interrupt)
+                results = plans.run_again(first, variants, feeds, own_seed, again, interrupt)
             if results is not None:
                 if on_device:
                     results = self._on_device(results)
                 if outputs is None:
                     return results
-                chosen = self._chosen(results, outputs)
-                return chosen if len(set(outputs)) == len(outputs) else owned(chosen, ())
-        background = self._background if compiled is None and compilable and not overrides else None
+                asked = self._chosen(results, outputs)
+                return asked if len(set(outputs)) == len(outputs) else owned(asked, ())
+        background = plans.background if first is None and compilable and not overrides else None
         try:
             results = self._run(
                 _Run(
@@ -408,15 +275,13 @@ class Session:
                     observe,
                     observe_steps,
                 ),
-                compiled,
-                variants if tries else None,
-                overridden,
+                (without_defaults or PlansFor(first, variants)) if tries else None,
                 background,
             )
             return results if placement == "host" else self._on_device(results)
         finally:
-            if self._background is not None:
-                self._background.hurry()
+            if plans.background is not None:
+                plans.background.hurry()
             self._model.keep_rest()
 
     def _evaluator(self, provider: Provider) -> Evaluator:
@@ -437,7 +302,8 @@ class Session:
             fallback=False,
             optimise=self._optimise,
         )
-        return session, None if session._compiled is None else session._compiled.plan
+        first = session._plans.first
+        return session, None if first is None else first.plan
 
     def _on_host(self, feeds: Mapping[str, Any]) -> Mapping[str, Any]:
         """The feeds with copies on the host of those that are on the device."""
@@ -463,103 +329,41 @@ class Session:
             for result in results
         ]
 
-    def _run_again(
-        self,
-        compiled: Executable | None,
-        variants: Variants,
-        feeds: Mapping[str, Any],
-        seed: int,
-        interrupt: Interrupt | None,
-    ) -> list[Any] | None:
-        """The outputs for inputs of shapes that ran before, by the first plan or one beside it; None if none fits."""
-
-        def evaluation(model: Model) -> Evaluation:
-            return self._evaluation(model, seed, interrupt, None, None)
-
-        results = None if compiled is None else compiled.run_again(feeds, evaluation, interrupt)
-        variant = variants.chosen(feeds) if results is None and variants else None
-        if variant is None:
-            return results
-        results = variant.fast_path.run(feeds, interrupt, seed)
-        return variant.run_again(feeds, evaluation, interrupt) if results is None else results
-
-    def _run(
-        self,
-        run: _Run,
-        compiled: Executable | None,
-        variants: Variants | None,
-        overridden: frozenset[str],
-        background: Background | None,
-    ) -> list[Any]:
+    def _run(self, run: _Run, plans: PlansFor | None, background: Background | None) -> list[Any]:
         """A run that is not on the fast path: compiled, compiled again where a guard fails, or on the reference.
 
-        `variants` are None where nothing but the reference may run it.
+        `plans` are None where nothing but the reference may run it.
         """
         outputs, interrupt = run.outputs, run.interrupt
-        proceed = None if interrupt is None else interrupt.check
         ready = checked_feeds(self._inputs, run.feeds, self._defaults, strict=self._strict)
-
-        def evaluation(model: Model) -> Evaluation:
-            return self._evaluation(model, run.seed, interrupt, background, run.observe)
-
+        evaluation = partial(self._evaluation, seed=run.seed, interrupt=interrupt, observe=run.observe)
         if background is not None:
             try:
-                return owned(evaluation(self.typed.model).run(ready, outputs), ready.values())
+                meanwhile = evaluation(self.typed.model, background=background)
+                return owned(meanwhile.run(ready, outputs), ready.values())
             except Superseded:
-                background, compiled, variants = None, self._compiled, self._variants
-        reason = None if compiled is not None or variants is None else self._uncompiled
-        failures: list[str] = []
-        failed_choices: set[str] = set()
-        if variants is not None:
-
-            def build(assumptions: Assumptions) -> Executable | None:
-                return self._rebuilt(assumptions, failures, overridden, proceed)
-
-            others = () if overridden or compiled is None else self._typed_plans.others(compiled)
-            for executable in variants.candidates(compiled, ready, build, failed_choices, proceed, others):
-                notes = TypeNotes()
-                try:
-                    results = executable.run(ready, evaluation, interrupt, run.observe_steps, notes)
-                    if notes.types and not overridden and run.observe_steps is None:
-                        typed = self._with_observed_types(executable, notes.types, proceed)
-                        if typed is not None:
-                            results = self._run_typed(typed, ready, evaluation, interrupt) or results
-                    return owned(results if outputs is None else self._chosen(results, outputs), ready.values())
-                except GuardFailed as failed:
-                    reason = str(failed)
-                    failed_choices.update(failed.choices_of_run(executable.plan.inputs.values()))
-                except KernelError as error:
-                    reason = str(error)
-                    break  # the reference says what is wrong, and where, or that nothing is
+                plans = PlansFor(self._plans.first, self._plans.variants)
+        why = None
+        if plans is not None:
+            results = self._plans.run(plans, ready, evaluation, interrupt, run.observe_steps)
+            if not isinstance(results, NotRun):
+                return owned(results if outputs is None else self._chosen(results, outputs), ready.values())
+            why = results.why
         if not self._model.is_prepared:  # after a warm start
-            until_ended(self._model.prepared, proceed)
+            until_ended(self._model.prepared, None if interrupt is None else interrupt.check)
         results = owned(evaluation(self.typed.model).run(ready, outputs), ready.values())
-        if reason is not None:
-            again = "".join(f"; compiled again: {failure}" for failure in dict.fromkeys(failures))
-            thrown = "the model is not compiled" if compiled is None else "a compiled run was thrown away"
-            self._warn(f"{thrown}, the reference ran the whole model: {reason}{again}")
+        if why is not None:
+            self._plans.warn(why)
         return results
-
-    def _run_typed(
-        self,
-        typed: Executable,
-        ready: Mapping[str, Any],
-        evaluation: Callable[[Model], Evaluation],
-        interrupt: Interrupt | None,
-    ) -> list[Any] | None:
-        """The results of a run by the plan for the types that it has shown; None if its guards fail all the same."""
-        try:
-            return typed.run(ready, evaluation, interrupt)
-        except (GuardFailed, KernelError):
-            return None
 
     def _evaluation(
         self,
         model: Model,
+        *,
         seed: int,
         interrupt: Interrupt | None,
-        background: Background | None,
-        observe: Observer | None,
+        observe: Observer | None = None,
+        background: Background | None = None,
     ) -> Evaluation:
         """How nodes of a model are evaluated in one run."""
         from ingot.runtime.evaluate import Evaluation  # operators
@@ -574,12 +378,6 @@ class Session:
             orders=self._orders,
             evaluators=self._evaluators,
         )
-
-    def _warn(self, message: str) -> None:
-        """Warn of a fallback, the first time in this session."""
-        if not self._warned:
-            self._warned = True
-            warn_fallback(message)
 
     def _has(self, outputs: Sequence[str]) -> bool:
         """Whether all that is asked for are outputs of the model, which is what a plan computes."""
@@ -662,11 +460,6 @@ def _proceed(interrupt: Interrupt | None, background: Background | None) -> Call
             check()
 
     return proceed if len(checks) > 1 else next(iter(checks), None)
-
-
-def _is_open(value: Value) -> bool:
-    """Whether a run may know more of an input than its declared type says."""
-    return not isinstance(value.type, TensorType) or not is_static(value.type.shape)
 
 
 def _refuse_placement(placement: str) -> None:

@@ -116,3 +116,53 @@ def test_no_dequantised_zero_is_negative(scale: float, kind: Any) -> None:
 
             session = Session(build(inverse, Float32[80], opset=21), providers=("cpu",), fallback=False, threads=1)
             assert (session.run(None, {"x": x})[0] == np.inf).all()
+
+
+SMALL_SCALES = [0.02, 0.0371, 7.0, 1e-3, 3e-8]
+"""By which sums of bytes are quantised to numbers that int32 has room for."""
+
+
+def text_of(session: Session) -> str:
+    assert session.compiled is not None
+    return "".join(map(show_kernel, kernels_in(session.compiled.scheduled.steps)))
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int8])
+@pytest.mark.parametrize("scale", [*SMALL_SCALES, 1e-12])
+def test_sums_of_codes_are_rounded_to_the_codes_of_the_reference(scale: float, kind: Any) -> None:
+    limits = np.iinfo(kind)
+    x, y = (np.ascontiguousarray(axis) for axis in np.meshgrid(*[np.arange(256, dtype=np.uint8)] * 2))
+    for zero in (0, limits.min, limits.max, 5):
+
+        def added(x: Any, y: Any, zero: int = zero) -> Any:
+            one = op.DequantizeLinear(x, np.float32(0.031), np.uint8(131))
+            other = op.DequantizeLinear(y, np.float32(0.017), np.uint8(7))
+            return op.QuantizeLinear(one + other, np.float32(scale), kind(zero))
+
+        model = build(added, UInt8["m", "n"], UInt8["m", "n"], opset=21)
+        session = Session(model, providers=("cpu",), fallback=False, threads=1)
+        assert ("round_to_byte" in text_of(session)) == (scale in SMALL_SCALES)
+        expected = Session(model, providers=("reference",)).run(None, {"x": x, "y": y})[0]
+        np.testing.assert_array_equal(session.run(None, {"x": x, "y": y})[0], expected)
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int8])
+@pytest.mark.parametrize("factor", [0.4, 1e-4, -1e-3, 3.0])
+def test_scaled_products_are_rounded_to_the_codes_of_the_reference(factor: float, kind: Any) -> None:
+    rng = np.random.default_rng(1)
+    weights = rng.choice(np.array([-128, 127, 3], np.int8), (130, 70))
+    x = rng.choice(np.array([0, 255, 7], np.uint8), (23, 130))
+    factors = np.linspace(0.5, 1, 70).astype(np.float32) * np.float32(factor)
+
+    def multiplied(x: Any) -> Any:
+        real = op.Cast(op.MatMulInteger(x, weights, np.uint8(100)), to=1) * factors
+        codes = op.QuantizeLinear(real, np.float32(1), kind(9))
+        return codes, op.DequantizeLinear(codes, np.float32(0.3), kind(9))
+
+    model = build(multiplied, UInt8["rows", 130], opset=21)
+    session = Session(model, providers=("cpu",), fallback=False, threads=1)
+    assert ("round_to_byte" in text_of(session)) == (factor < 0.5)
+    for result, expected in zip(
+        session.run(None, {"x": x}), Session(model, providers=("reference",)).run(None, {"x": x}), strict=True
+    ):
+        np.testing.assert_array_equal(result, expected)

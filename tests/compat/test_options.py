@@ -286,7 +286,7 @@ def test_a_run_starts_no_thread_and_takes_the_fast_path(
 ) -> None:
     session = ort.InferenceSession(add_relu(overridable=False))
     session.run(names, {"x": X}, options)
-    compiled = session._engine._compiled
+    compiled = session._engine._plans.first
     assert compiled is not None
     monkeypatch.setattr(compiled, "run", None)
     monkeypatch.setattr(threading.Thread, "start", None)

@@ -207,3 +207,53 @@ def test_an_input_of_fixed_length_is_filled_up_and_refuses_more() -> None:
 def test_a_model_without_an_input_for_tokens_is_refused() -> None:
     with pytest.raises(InputError, match="no input"):
         token_feeds(model("float[b, 4] input_ids").inputs, Encoded((1,), (0,)))
+
+
+TEMPLATE: dict[str, Any] = {
+    "type": "TemplateProcessing",
+    "single": [{"SpecialToken": {"id": "s", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+    "special_tokens": {"s": {"ids": [1]}},
+}
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"post_processor": {**TEMPLATE, "special_tokens": {}}},
+        {"post_processor": {**TEMPLATE, "single": [{"Sequence": None}]}},
+        {"post_processor": {**TEMPLATE, "special_tokens": {"s": {"ids": [1 << 70]}}}},
+        {"post_processor": {"type": "BertProcessing", "cls": ["s", -1], "sep": ["s", 1]}},
+        {"pre_tokenizer": {"type": "Metaspace", "replacement": ""}},
+        {"truncation": {"max_length": "many"}},
+        {"added_tokens": [{"id": 1 << 70, "content": "a"}]},
+        {"model": {"type": "WordLevel", "vocab": {"a": 1 << 70}}},
+        {"model": {"type": "Unigram", "vocab": [["a", 0.0]], "unk_id": {}}},
+    ],
+)
+def test_a_tokeniser_that_is_not_well_formed_is_refused_when_it_is_read(parts: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="not well formed"):
+        read_tokeniser(json.dumps({"model": {"type": "WordLevel", "vocab": {"a": 0}}, **parts}).encode())
+
+
+@pytest.mark.parametrize("depth", [100, 300, 450, 800, 5000])
+def test_steps_that_are_nested_deep_are_applied_or_refused(depth: int) -> None:
+    steps = '{"type": "Sequence", "normalizers": [' * depth + "]}" * depth
+    content = f'{{"model": {{"type": "WordLevel", "vocab": {{"a": 7}}}}, "normalizer": {steps}}}'
+    try:
+        assert read_tokeniser(content.encode()).encode("a").ids == (7,)
+    except InputError:
+        assert depth > 100
+
+
+def test_classes_of_characters_inside_of_others_are_not_taken_for_letters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "tokenizers", None)
+    splits = {"type": "Split", "pattern": {"Regex": "[a[bc]]"}, "behavior": "Isolated"}
+    content = {"model": {"type": "WordLevel", "vocab": {"a": 0}}, "pre_tokenizer": splits}
+    with pytest.raises(UnsupportedError, match="inside of another"):
+        read_tokeniser(json.dumps(content).encode())
+
+
+def test_a_token_that_an_input_cannot_hold_is_refused() -> None:
+    inputs = model("int8[1, 4] input_ids").inputs
+    with pytest.raises(InputError, match="token 300"):
+        token_feeds(inputs, Encoded((300,), (0,)))

@@ -121,7 +121,7 @@ def check(
                 }
                 _same(reference.typed.model, loose, expected, results, f"{sizes}, level {level}", Tally())
     every = (*sessions, *(session for _, session in optimised))
-    again = any(session._variants.has_compiled or session._typed_plans.has_compiled for session in every)
+    again = any(session._plans.variants.has_compiled or session._plans.typed_plans.has_compiled for session in every)
     by_need = "cuda" in providers  # a function of a product is compiled when sizes choose it first
     assert again or by_need or len(templates.TEMPLATES) == codes, "something was compiled for other sizes"
 

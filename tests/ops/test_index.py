@@ -20,7 +20,7 @@ def _printed(script: str) -> str:
 
 def test_the_index_is_up_to_date() -> None:
     written = _printed(
-        "import sys; from ingot.ops.write_index import index, text_of; sys.stdout.write(text_of(index()))"
+        "import sys; from ingot.ops.write_index import index, text_of; sys.stdout.write(text_of(*index()))"
     )
     assert INDEX.read_text("utf-8") == written, "run: python -m ingot.ops.write_index"
 
@@ -47,6 +47,14 @@ def test_rules_and_older_meanings_in_other_modules_come_with_an_operator() -> No
     )
     assert _printed(script).strip() == str([sorted(meaning.rules) for meaning in standard().versions("", "Resize")])
     assert "lower" in standard().versions("", "Resize")[-1].rules
+
+
+def test_rules_to_downgrade_are_imported_by_who_downgrades() -> None:
+    script = (
+        "from ingot.ops.catalog import standard, with_downgrades; conv = standard().find('', 'Conv', 22); "
+        "print('downgrade' in conv.rules, 'downgrade' in with_downgrades(conv).rules)"
+    )
+    assert _printed(script).strip() == "False True"
 
 
 def test_a_larger_catalog_imports_no_more() -> None:

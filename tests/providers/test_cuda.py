@@ -623,7 +623,7 @@ def test_a_plan_file_has_the_kernels_and_the_constants_of_a_gpu(cache: Path) -> 
     kept(cache / "model.onnx", PRODUCT, {"x": normal(3, 6)})
     provider = Kept()
     session = Session(cache / "model.onnx", providers=(provider, "reference"), fallback=False)
-    assert session._artifacts is None, "it was not compiled"
+    assert session._plans.artifacts is None, "it was not compiled"
     for rows in (3, 3, 3, 4, 200, 3):  # other sizes need other launches, and the compiler
         feeds = {"x": normal(rows, 6)}
         np.testing.assert_allclose(session.run(None, feeds)[0], expected(PRODUCT, feeds)[0], 1e-4)
@@ -639,7 +639,7 @@ def test_loops_and_branches_are_kept_in_plan_files(cache: Path) -> None:
         path = cache / f"{number}.onnx"
         kept(path, text, own)
         session = Session(path, providers=(Kept(), "reference"), fallback=False)
-        assert session._artifacts is None
+        assert session._plans.artifacts is None
         for result, wanted in zip(session.run(None, own), expected(text, own), strict=True):
             np.testing.assert_allclose(result, wanted, 1e-5)
 

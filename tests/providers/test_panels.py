@@ -40,6 +40,15 @@ def test_other_memory_with_the_same_weights_shares_their_panels() -> None:
     assert panels_of(Packed(other), TILE) is not first
 
 
+def test_weights_whose_axes_lie_otherwise_are_packed_as_their_matrix() -> None:
+    filters = weights().reshape(20, 2, 8, 8).transpose(1, 2, 3, 0)
+    packed = Packed(filters, (0, 3, 1))
+    assert packed.shape == (1, 128, 20)
+    np.testing.assert_array_equal(panels_of(packed, TILE), panels_of(Packed(filters.reshape(1, 128, 20)), TILE))
+    several = Packed(weights().reshape(2, 32, 5, 8), (1, 1, 2))
+    np.testing.assert_array_equal(panels_of(several, TILE), panels_of(Packed(weights().reshape(2, 32, 40)), TILE))
+
+
 def test_weights_that_were_changed_since_are_packed_anew() -> None:
     source = weights()
     first = panels_of(Packed(source), TILE)
@@ -75,9 +84,9 @@ def test_a_model_compiled_again_reads_the_weights_of_before() -> None:
     graph.outputs.append(graph.append(Node("MatMul", [graph.inputs[0], w], ["y"])).output)
     session = Session(Model(graph, {"": 22}), providers=("cpu", "reference"))
     assert session.compiled is not None
-    again = session._rebuilt(Assumptions({"x": (3, 64)}), [])
+    again = session._plans._recompiled(Assumptions({"x": (3, 64)}), [])
     assert again is not None
-    assert _weights(again) == _weights(session._compiled)
+    assert _weights(again) == _weights(session._plans.first)
 
 
 def _weights(executable: Executable | None) -> set[int]:

@@ -147,13 +147,13 @@ def test_declared_sizes_that_do_not_hold_cost_a_compilation_and_nothing_else(
     peer = onnxruntime.InferenceSession(data)
     session = ingot.Session(ingot.decode(data), providers=("cpu", "reference"), fallback=False)
     builds = []
-    rebuild = session._rebuilt
+    rebuild = session._plans._recompiled
 
     def counting(*arguments: Any, **named: Any) -> Any:
         builds.append(arguments)
         return rebuild(*arguments, **named)
 
-    monkeypatch.setattr(session, "_rebuilt", counting)
+    monkeypatch.setattr(session._plans, "_recompiled", counting)
     for feeds in runs * 2:
         before = len(builds)
         for _ in range(2):
@@ -169,7 +169,7 @@ def test_a_number_that_is_declared_for_an_open_size_is_not_compiled_for() -> Non
     session = ingot.Session(ingot.from_onnx(_exponentials((1, 4))), providers=("cpu", "reference"), fallback=False)
     for n in (1, 5, 2):
         assert session.run(None, {"a": rows(n, 4)})[0].shape == (n, 4)
-    assert not session._variants.has_compiled
+    assert not session._plans.variants.has_compiled
 
 
 def test_scattering_into_nothing_is_still_an_error() -> None:

@@ -41,6 +41,13 @@ COLLECTED = """g (int64 m, float[1] y, float[n] x) => (float[1] z, float[?, ?] r
     z, rows = Loop (m, yes, y) <body = b (int64 i, bool c, float[1] y_in) => (bool d, float[1] y_out, float[n] row) {
         d = Identity (c) j = Add (i, one) a = Unsqueeze (i, zero) e = Unsqueeze (j, zero) p = Slice (x, a, e)
         y_out = Add (y_in, p) row = Neg (x) }> }"""
+ENDED = """g (int64 m, int64 most, float[n] x) => (seq(float[?]) y, float[?] rows, int64[?, ?] pairs)
+    <bool yes = {1}, int64 one = {1}, int64[1] zero = {0}> {
+    s = SequenceEmpty ()
+    y, rows, pairs = Loop (m, yes, s)
+        <body = b (int64 i, bool c, seq(float[?]) s_in) => (bool d, seq(float[?]) s_out, float row, int64[2] pair) {
+        d = Less (i, most) f = Cast <to = 1> (i) z = Mul (f, x) s_out = SequenceInsert (s_in, z)
+        row = ReduceSum <keepdims = 0> (z) j = Unsqueeze (i, zero) pair = Concat <axis = 0> (j, j) }> }"""
 WORDS = """g (bool c, string[n] x) => (y) {
     y = If (c) <then_branch = t () => (string[n] a) { a = StringConcat (x, x) },
                 else_branch = e () => (string[n] b) { b = Identity (x) }> }"""
@@ -57,8 +64,8 @@ def floats(*shape: int) -> Array:
 
 def fast(session: ingot.Session, feeds: Mapping[str, Any]) -> list[Any] | None:
     """What the fast path gives."""
-    assert session._compiled is not None
-    return session._compiled.fast_path.run(feeds)
+    assert session._plans.first is not None
+    return session._plans.first.fast_path.run(feeds)
 
 
 def plain(value: Any) -> Any:
@@ -74,6 +81,10 @@ CASES: dict[str, tuple[str, list[dict[str, Any]]]] = {
     "collected": (
         COLLECTED,
         [{"m": np.array(m), "y": floats(1), "x": floats(n)} for m in (0, 3) for n in (3, 4)],
+    ),
+    "ended": (
+        ENDED,
+        [{"m": np.array(m), "most": np.array(most), "x": floats(3)} for m in (5, 2) for most in (0, 2, 9)],
     ),
     "words": (WORDS, [{"c": np.array(c), "x": np.array(["a", "bc"], object)} for c in (True, False)]),
 }

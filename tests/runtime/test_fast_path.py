@@ -23,8 +23,8 @@ def session(graph: str) -> ingot.Session:
 
 def quick(of: ingot.Session, **feeds: Any) -> list[Any] | None:
     """What the quick way gives; None if it leaves a run to the long one."""
-    assert of._compiled is not None
-    return of._compiled.fast_path.run(feeds)
+    assert of._plans.first is not None
+    return of._plans.first.fast_path.run(feeds)
 
 
 def floats(*shape: int) -> Array:
@@ -132,8 +132,8 @@ def test_memory_is_kept_for_the_sizes_of_now() -> None:
     for size in (1000, 2000, 1000, 3000):
         for _ in range(2):
             chain.run(None, {"x": np.zeros(size, np.float32)})
-    assert chain._compiled is not None
-    (frame,) = chain._compiled.runner.frames
+    assert chain._plans.first is not None
+    (frame,) = chain._plans.first.runner.frames
     assert frame.first.arena is not None
     assert frame.first.arena.nbytes < 4 * 3000 * 1.2
 
@@ -145,9 +145,9 @@ def test_the_latest_sizes_are_remembered_and_no_more_than_some() -> None:
         found = quick(doubled, x=floats(size))
         assert found is not None
         assert found[0].tolist() == (2 * floats(size)).tolist()
-    assert doubled._compiled is not None
-    assert isinstance(doubled._compiled.fast_path, FastPath)
-    assert len(doubled._compiled.fast_path._ready) == 32
+    assert doubled._plans.first is not None
+    assert isinstance(doubled._plans.first.fast_path, FastPath)
+    assert len(doubled._plans.first.fast_path._ready) == 32
 
 
 def test_sizes_of_long_ago_run_as_they_did() -> None:
@@ -164,7 +164,7 @@ def test_a_frame_that_another_thread_takes_first_is_missed_by_nobody(monkeypatch
     doubled = session("g (float[n] x) => (float[n] y) { y = Add (x, x) }")
     for _ in range(2):
         doubled.run(None, {"x": floats(3)})
-    assert doubled._compiled is not None
+    assert doubled._plans.first is not None
 
     class Taken(list[Any]):
         """Frames of which there seems to be one, until it is taken."""
@@ -172,7 +172,7 @@ def test_a_frame_that_another_thread_takes_first_is_missed_by_nobody(monkeypatch
         def __bool__(self) -> bool:
             return True
 
-    monkeypatch.setattr(doubled._compiled.runner, "frames", Taken())
+    monkeypatch.setattr(doubled._plans.first.runner, "frames", Taken())
     found = quick(doubled, x=floats(3))
     assert found is not None
     np.testing.assert_array_equal(found[0], [0, 2, 4])
@@ -184,8 +184,8 @@ def test_what_may_be_interrupted_or_is_asked_for_by_name_goes_the_quick_way(
 ) -> None:
     doubled = session("g (float[n] x) => (float[n] y) { y = Add (x, x) }")
     doubled.run(feeds={"x": floats(3)}, **limit)
-    assert doubled._compiled is not None
-    monkeypatch.setattr(doubled._compiled, "run", None)
+    assert doubled._plans.first is not None
+    monkeypatch.setattr(doubled._plans.first, "run", None)
     assert doubled.run(feeds={"x": floats(3)}, **limit)[0].tolist() == [0, 2, 4]
 
 
@@ -223,10 +223,10 @@ WITH_A_CALL = """g (float[2, n] x, bool c) => (y, z) {
 
 def again(of: ingot.Session, **feeds: Any) -> list[Any] | None:
     """A run on the fast path, or at least without checks of the inputs."""
-    assert of._compiled is not None
-    results = of._compiled.fast_path.run(feeds)
+    assert of._plans.first is not None
+    results = of._plans.first.fast_path.run(feeds)
     if results is None:
-        results = of._compiled.run_again(feeds, lambda model: of._evaluation(model, 0, None, None, None), None)
+        results = of._plans.first.run_again(feeds, lambda model: of._evaluation(model, seed=0, interrupt=None), None)
     return results
 
 

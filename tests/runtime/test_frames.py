@@ -67,8 +67,8 @@ def test_two_threads_run_one_session_with_sizes_of_their_own(text: str, threads:
     with ThreadPoolExecutor(2) as pool:
         for done in [pool.submit(work, first) for first in (0, 5)]:
             done.result(60)
-    assert one._compiled is not None
-    assert 1 <= len(one._compiled.runner.frames) <= 2
+    assert one._plans.first is not None
+    assert 1 <= len(one._plans.first.runner.frames) <= 2
 
 
 def test_one_frame_serves_sizes_that_alternate() -> None:
@@ -76,8 +76,8 @@ def test_one_frame_serves_sizes_that_alternate() -> None:
     for turn in range(10):
         x = floats(turn, 2 + turn % 2, 64)
         np.testing.assert_array_equal(one.run(None, {"x": x})[0], one.run(None, {"x": x})[0])
-    assert one._compiled is not None
-    assert len(one._compiled.runner.frames) == 1
+    assert one._plans.first is not None
+    assert len(one._plans.first.runner.frames) == 1
 
 
 def test_a_frame_is_left_as_it_was_by_an_error_that_a_kernel_met() -> None:
@@ -87,8 +87,8 @@ def test_a_frame_is_left_as_it_was_by_an_error_that_a_kernel_met() -> None:
         with pytest.raises(ingot.InputError):
             taken.run(None, {"x": x, "i": np.array([0, 4])})
         np.testing.assert_array_equal(taken.run(None, {"x": x, "i": np.array([3, 1])})[0], x[[3, 1]])
-    assert taken._compiled is not None
-    (frame,) = taken._compiled.runner.frames
+    assert taken._plans.first is not None
+    (frame,) = taken._plans.first.runner.frames
     assert not frame.state.any()
 
 
@@ -106,8 +106,8 @@ def test_a_frame_does_not_keep_what_a_body_captured() -> None:
     one = session(CALLED)
     x = floats(0, 5)
     one.run(None, {"x": x, "m": np.array(3)})
-    assert one._compiled is not None
-    (prepared,) = one._compiled._bodies._prepared.values()
+    assert one._plans.first is not None
+    (prepared,) = one._plans.first._bodies._prepared.values()
     (runner,) = prepared.bodies.values()
     assert runner is not None
     assert runner.runner is not None

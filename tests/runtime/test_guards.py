@@ -35,8 +35,8 @@ def admitted(tensor: Tensor, given: Any, sizes: dict[str, int] | None = None) ->
 
 def executable(graph: str) -> tuple[Session, Executable]:
     session = Session(ingot.parse_model(f"{HEADER} {graph}"), providers=("cpu", "reference"), threads=1, fallback=False)
-    assert session._compiled is not None
-    return session, session._compiled
+    assert session._plans.first is not None
+    return session, session._plans.first
 
 
 def run(graph: str, **feeds: Any) -> list[Any]:

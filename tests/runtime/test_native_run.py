@@ -36,8 +36,8 @@ def opened(graph: str, **options: Any) -> ingot.Session:
 
 def frame_of(session: ingot.Session) -> Frame:
     """The only frame of a session, which is not in use."""
-    assert session._compiled is not None
-    (frame,) = session._compiled.runner.frames
+    assert session._plans.first is not None
+    (frame,) = session._plans.first.runner.frames
     return frame
 
 

@@ -26,8 +26,8 @@ def opened(graph: str, **options: Any) -> ingot.Session:
 
 def fast(session: ingot.Session, feeds: Mapping[str, Any]) -> list[Any] | None:
     """What the fast path gives; AssertionError if it has none for these inputs."""
-    assert session._compiled is not None
-    path = session._compiled.fast_path
+    assert session._plans.first is not None
+    path = session._plans.first.fast_path
     assert isinstance(path, FastPath)
     results = path.run(feeds)
     assert any(isinstance(ready, ReadyPlan) for ready in path._ready.values())

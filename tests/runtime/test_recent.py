@@ -29,7 +29,7 @@ def test_what_is_there_already_takes_the_place_of_nothing_else() -> None:
 def test_threads_that_enter_sizes_at_once_do_not_disturb_each_other() -> None:
     text = '<ir_version: 10, opset_import: ["" : 21]> g (float[n] x) => (y) { y = Add (x, x) }'
     doubled = ingot.Session(ingot.parse_model(text), providers=("cpu", "reference"), threads=1, fallback=False)
-    compiled = doubled._compiled
+    compiled = doubled._plans.first
     assert compiled is not None
 
     def no_calls(_: Call) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from fuse.programs import N, parameter, weights
@@ -54,6 +55,19 @@ def test_filters_are_transformed_and_kept_as_they_are_for_winograd() -> None:
         "k1_filters": Constant,
     }
     assert [buffer.name for buffer in after.zeros] == ["k1_zeros"]
+
+
+def test_weights_are_not_copied_until_they_are_packed() -> None:
+    held = weights(128, 128, 3, 3)
+    x = pad(parameter("x", 1, 7, 7, 128), (0, 1, 1, 0), (0, 1, 1, 0), 0.0)
+    windows = permute(window(x, (1, 2), (3, 3), (1, 1), (1, 1)), (0, 1, 2, 4, 5, 3))
+    product = contract(windows, permute(held, (2, 3, 1, 0)), "nhwijc,ijco->nhwo")
+    fused = fuse([product], fusion_limits(V4))
+    after = schedule(fused, V4)
+    for memory in (*fused.constants.values(), *after.constants.values()):
+        assert isinstance(memory, Packed | Filters | Constant)
+        assert isinstance(held, Constant)
+        assert np.shares_memory(memory.array, held.array)
 
 
 @pytest.mark.parametrize(("target", "tile"), [(V3, Tile(4, 3, 8)), (V4, Tile(6, 4, 16))], ids=["v3", "v4"])

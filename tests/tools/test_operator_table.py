@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import onnx
 import pytest
 from benchmarks import patterns
 from benchmarks.operators import cases
@@ -68,6 +69,14 @@ def test_a_line_becomes_a_node_with_constants_and_sizes() -> None:
     assert tiny.name == "Slice rows, int32 tiny"
 
 
+def test_a_shape_times_a_number_is_a_sequence() -> None:
+    (form,) = parsed("SequenceAt | second | i8[N,3]*4 i8=1 | | N=2,5,7", "")
+    tiny, *_ = cases_of_form(form, "float32")
+    assert [part.shape for part in tiny.feeds["x0"]] == [(2, 3)] * 4
+    assert tiny.model.graph.input[0].type.sequence_type.elem_type.tensor_type.elem_type == onnx.TensorProto.INT64
+    np.testing.assert_array_equal(expected(tiny)[0], tiny.feeds["x0"][1])
+
+
 def test_a_node_test_grows_where_onnxruntime_runs_it_larger() -> None:
     sizes = {case.size: case.feeds["data"].shape for case in cases("^ReduceMean reduce_mean_keepdims_example ")}
     assert sizes["tiny"] == (3, 2, 2)
@@ -78,6 +87,7 @@ def test_types_and_opsets_are_those_of_kernels() -> None:
     assert dtypes_of("", "Relu") == ["float32", "float64", "int32", "int8"]
     assert opset_of("Relu", 26) == 26
     assert opset_of("Upsample", 26) == 9
+    assert opset_of("Affine", 26) == 1
 
 
 def test_the_page_sorts_rows_and_groups_the_slow_ones_by_cause() -> None:

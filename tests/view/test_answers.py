@@ -140,6 +140,32 @@ def test_a_saved_page_has_every_answer_that_is_asked_for() -> None:
     assert all(f"level/{number}" in everything for number in opened if number is not None)
 
 
+def test_each_level_is_a_part_of_the_one_around_it() -> None:
+    then = "then_branch = t () => (float[n, 8] r) { r = local.twice (x) }"
+    branch = f"{then}, else_branch = e () => (float[n, 8] s) {{ s = Neg (x) }}"
+    model = parsed(
+        f"a = Exp (x) b = If (c) <{branch}> d = local.twice (b) y = Neg (d)",
+        inputs="float[n, 8] x, bool c",
+        functions=(
+            '<opset_import: ["" : 21], domain: "local"> unused (p) => (q) { q = Neg (p) } '
+            '<opset_import: ["" : 21, "local" : 1], domain: "local"> '
+            "twice (p) => (q) { o = local.once (p) q = Add (o, o) } "
+            '<opset_import: ["" : 21], domain: "local"> once (p) => (q) { q = Neg (p) }'
+        ),
+    )
+    for number, node in enumerate(model.graph.nodes):
+        node.name = f"/part/{node.op_type}_{number}"
+    scene = Answers(model, "nested").scene
+    around = {number: scene.around(number) for number in scene.everything()}
+    assert [scene.heading(number)[0] for number, outer in around.items() if outer is None] == ["g", "unused"]
+    for number, outer in around.items():
+        if outer is not None and not scene.members(outer):
+            assert number in [item.opens for item in scene.level(outer).items]
+    [around_twice] = [outer for number, outer in around.items() if scene.heading(number)[0] == "twice"]
+    assert around_twice is not None
+    assert scene.heading(around_twice)[0] == "part"
+
+
 def test_functions_that_call_each_other_many_times_are_listed_once() -> None:
     functions = "\n".join(
         f'<opset_import: ["" : 21, "local" : 1], domain: "local"> f{i} (p) => (q) '

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -242,6 +243,31 @@ def test_a_page_sees_the_version_that_it_shows(document: Document) -> None:
     with pytest.raises(NotThere, match="another tab"):
         document.get("at/7/index")
     assert "another tab" in refusal(document, "edit", {"kind": "delete", "leaf": 0, "version": 0})
+
+
+@pytest.mark.parametrize("path", ["edit", "save"])
+@pytest.mark.parametrize("body", [b"\xff\xfe", b"{", b"[]", b"[" * 100_000, b""])
+def test_a_request_that_states_nothing_is_refused_in_words(document: Document, path: str, body: bytes) -> None:
+    refused = str(document.post(path, body)["refused"])
+    assert not re.match(r"[A-Z]\w*Error", refused)
+
+
+@pytest.mark.parametrize(
+    "header", ["(" * 8000, "{'descr': '<f4', 'fortran_order': False, 'shape': (100000000000, 100)}"]
+)
+def test_a_weight_is_not_made_of_a_broken_file(document: Document, header: str) -> None:
+    line = f"{header}\n".encode()
+    content = b"\x93NUMPY\1\0" + len(line).to_bytes(2, "little") + line
+    [place] = [number for number in range(40) if _reads_weight(document, number)][:1]
+    assert "no .npy file" in str(document.post(f"weight/0/{place}/1", content)["refused"])
+
+
+def _reads_weight(document: Document, number: int) -> bool:
+    try:
+        document.get(f"weight/{number}/1")
+    except NotThere:
+        return False
+    return True
 
 
 def test_a_file_that_is_there_is_not_written_over(document: Document, tmp_path: Path) -> None:

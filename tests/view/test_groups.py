@@ -7,7 +7,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 
-import numpy as np
 import pytest
 
 from ingot import DType, Graph, Model, Node, TensorType, Value
@@ -132,20 +131,29 @@ def test_a_cycle_is_drawn_in_the_order_of_the_file() -> None:
 
 @pytest.mark.parametrize(("signs", "repeat"), [([1, 2, 3, 1, 2, 3, 1, 2, 3, 4], Repeat(0, 3, 3)), ([1, 2, 3], None)])
 def test_the_best_repeat_is_found(signs: list[int], repeat: Repeat | None) -> None:
-    chain = np.array([[i, i + 1] for i in range(len(signs) - 1)])
+    chain = [(i, i + 1) for i in range(len(signs) - 1)]
     assert best_repeat(signs, [1] * len(signs), chain, 2) == repeat
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_a_repeat_is_found_wherever_it_lies(seed: int) -> None:
+    generator = random.Random(seed)
+    period, count, lead, rest = (generator.randint(*span) for span in ((2, 9), (2, 7), (0, 20), (0, 20)))
+    block = list(range(period))
+    signs = [*range(100, 100 + lead), *block * count, *range(200, 200 + rest)]
+    assert best_repeat(signs, [3] * len(signs), [], 2) == Repeat(lead, period, count)
+
+
 def test_equal_columns_are_counted_one_by_one_however_few_nodes_each_has() -> None:
-    columns = np.array([[4 * column + i, 4 * column + i + 1] for column in range(4) for i in range(3)])
+    columns = [(4 * column + i, 4 * column + i + 1) for column in range(4) for i in range(3)]
     assert best_repeat([1, 2, 3, 4] * 4, [1] * 16, columns, 8) == Repeat(0, 4, 4)
-    pairs = np.array([[i, i + 1] for i in range(15)])
+    pairs = [(i, i + 1) for i in range(15)]
     assert best_repeat([1, 2] * 8, [1] * 16, pairs, 8) == Repeat(0, 8, 2)
 
 
 def test_crossings_count_each_element_that_is_read_across_a_place_once() -> None:
-    edges = np.array([[0, 1], [0, 3], [1, 2], [2, 3]])
-    assert crossings(edges, 4).tolist() == [0, 1, 2, 2, 0]
+    edges = [(0, 1), (0, 3), (1, 2), (2, 3)]
+    assert crossings(edges, 4) == [0, 1, 2, 2, 0]
 
 
 def test_groups_without_names_are_called_after_their_architecture() -> None:

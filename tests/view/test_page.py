@@ -296,6 +296,74 @@ def test_a_branch_opens_inside_of_its_node(open_page: Open) -> None:
     assert "Exp" in visible(page)
 
 
+def test_search_leads_into_functions_and_branches_of_groups_that_are_closed(open_page: Open, tmp_path: Path) -> None:
+    branch = (
+        "then_branch = t () => (float[n, 8] r) { r = Tanh (x) }, else_branch = e () => (float[n, 8] s) { s = Sin (x) }"
+    )
+    model = parsed(
+        f"b = If (c) <{branch}> d = local.twice (b) e = Exp (d) f = Exp (e) h = Neg (f) y = Neg (h)",
+        inputs="float[n, 8] x, bool c",
+        functions='<opset_import: ["" : 21], domain: "local"> twice (p) => (q) { o = Cos (p) q = Sqrt (o) }',
+    )
+    for number, node in enumerate(model.graph.nodes):
+        node.name = f"/part/{node.op_type}_{number}"
+    save_page(model, tmp_path / "page.html", title="nested")
+    for url in (None, (tmp_path / "page.html").as_uri()):
+        page = open_page(model, url=url)
+        page.evaluate("ingot.closeAll()")
+        for operator in ("Cos", "Sin"):
+            page.fill("#search", operator.lower())
+            page.wait_for_selector("#hits li")
+            page.press("#search", "Enter")
+            page.wait_for_selector(f"#panel h1:text-is('{operator}')")
+        page.fill("#search", "nowhere")
+        page.wait_for_selector("#hits li:has-text('nothing has this name')")
+        page.press("#search", "Enter")
+        assert page.is_visible("#hits")
+
+
+WRITTEN = """() => {
+  const context = ingot.drawing.context, own = context.fillText, seen = {};
+  context.fillText = (text, ...rest) => {
+    seen[text] = parseFloat(/[\\d.]+(?=px)/.exec(context.font)[0]) * ingot.camera.scale;
+    own.call(context, text, ...rest);
+  };
+  ingot.drawNow();
+  delete context.fillText;
+  return seen;
+}"""
+"""The texts of a frame, with their sizes on the screen."""
+
+
+def test_titles_can_be_read_where_there_is_no_room_for_more(open_page: Open) -> None:
+    page = open_page(layers(12, names="/a.{}/"))
+    page.evaluate("ingot.closeAll()")
+    near = page.evaluate(WRITTEN)
+    assert any("nodes" in text for text in near)
+    page.evaluate("ingot.zoom(0.3 / ingot.camera.scale, ingot.width / 2, ingot.height / 2)")
+    far = page.evaluate(WRITTEN)
+    assert not any("nodes" in text for text in far)
+    assert far["a × 12"] > 4.5  # of 10, and 3.6 as large as before
+
+
+def test_what_is_in_the_middle_stays_there_when_the_window_changes(open_page: Open, encoder: Model) -> None:
+    page = open_page(encoder)
+    middle = "[0, 1].map((i) => ingot.camera['xy'[i]] + [ingot.width, ingot.height][i] / 2 / ingot.camera.scale)"
+    before = page.evaluate(middle)
+    page.set_viewport_size({"width": 700, "height": 500})
+    wait_for(page, "ingot.width < 700 || ingot.height < 500")
+    assert page.evaluate(middle) == pytest.approx(before, abs=1)
+
+
+def test_the_panel_and_the_desk_follow_the_colours(open_page: Open) -> None:
+    page = open_page(parsed("a = Exp (x) y = Neg (a)"))
+    click(page, "Exp")
+    page.wait_for_selector("#panel .tag")
+    before = page.evaluate("document.querySelector('#panel .tag').style.background")
+    page.keyboard.press("d")
+    wait_for(page, f"document.querySelector('#panel .tag').style.background !== {before!r}")
+
+
 def test_a_saved_page_works_from_disk(open_page: Open, encoder: Model, tmp_path: Path) -> None:
     save_page(encoder, tmp_path / "page.html", title=HOSTILE)
     page = open_page(encoder, url=(tmp_path / "page.html").as_uri())

@@ -1,4 +1,10 @@
-"""The builder: a Python function becomes a model, and `op` writes nodes into a graph."""
+"""The builder: a Python function becomes a model, and `op` writes nodes into a graph.
+
+What turns functions into models is imported when it is first used: passes and rules only write nodes.
+"""
+
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING
 
 from ingot.builder.annotate import annotate
 from ingot.builder.annotations import (
@@ -36,14 +42,27 @@ from ingot.builder.annotations import (
     UInt32,
     UInt64,
 )
-from ingot.builder.exact import subgraph
-from ingot.builder.functions import LocalFunction, function
 from ingot.builder.insertion import inserting
 from ingot.builder.operators import Operator, Operators, op
 from ingot.builder.scope import Checker
-from ingot.builder.tracing import build
 from ingot.builder.variable import Var
 from ingot.builder.versions import OPSET, ir_version_of
+
+if TYPE_CHECKING:
+    from ingot.builder.exact import subgraph
+    from ingot.builder.functions import LocalFunction, function
+    from ingot.builder.tracing import build
+
+_HOME = {"subgraph": "exact", "LocalFunction": "functions", "function": "functions", "build": "tracing"}
+"""The modules of what is imported when it is first used."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module 'ingot.builder' has no attribute '{name}'")
+    globals()[name] = value = getattr(_import_module(f"ingot.builder.{_HOME[name]}"), name)
+    return value
+
 
 __all__ = [
     "OPSET",

@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cache
-from importlib.util import find_spec
+from importlib.util import cache_from_source, find_spec
+from pathlib import Path
 
 from ingot.cache import contents, directory
 from ingot.cache.matrix_permission import may_use_matrices
@@ -64,20 +66,34 @@ def digest_of_sources(root: str) -> str:
     They are read only if a size or a time of change is another than when they were last read.
     """
     files = sorted(_sources(root))
-    state = "\n".join((root, *(f"{path} {status.st_size} {status.st_mtime_ns}" for path, status in files)))
-    note = directory.notes() / f"{hashlib.sha256(state.encode()).hexdigest()}.sources"
-    with suppress(OSError, UnicodeDecodeError):
-        noted = note.read_text("ascii")
-        if re.fullmatch(r"[0-9a-f]{64}", noted):  # not damaged
-            return noted
+    state = hashlib.sha256(repr((root, files)).encode()).hexdigest()
+    notes = tuple(_notes(root, state))
+    for note in notes:
+        with suppress(OSError, ValueError):
+            noted, digest = note.read_text("ascii").split()
+            if noted == state and re.fullmatch(r"[0-9a-f]{64}", digest):  # not damaged
+                return digest
     started = time.time_ns()
+    digest = _digest_of(root, (path for path, _, _ in files))
+    if started - max((changed for _, _, changed in files), default=0) > contents.SETTLED:
+        any(directory.written(note, f"{state} {digest}".encode()) for note in notes)
+    return digest
+
+
+def _notes(root: str, state: str) -> Iterator[Path]:
+    """Where the digest of sources in a state is noted: beside their bytecode if there is any, or in the cache."""
+    bytecode = Path(cache_from_source(os.path.join(root, "version.py"))).parent
+    if bytecode.is_dir() and not sys.dont_write_bytecode:
+        yield bytecode / "sources.digest"
+    yield directory.notes() / f"{state}.sources"
+
+
+def _digest_of(root: str, paths: Iterable[str]) -> str:
     digest = hashlib.sha256()
-    for path, _ in files:
+    for path in paths:
         with open(path, "rb") as file:
             content = file.read()
         digest.update(f"{path.removeprefix(root)} {len(content)}\n".encode() + content)
-    if started - max((status.st_mtime_ns for _, status in files), default=0) > contents.SETTLED:
-        directory.written(note, digest.hexdigest().encode())
     return digest.hexdigest()
 
 
@@ -111,10 +127,12 @@ def _version_of_llvm() -> str:
         return f"{spec.origin} {status.st_size} {status.st_mtime_ns}"
 
 
-def _sources(folder: str) -> Iterator[tuple[str, os.stat_result]]:
+def _sources(folder: str) -> Iterator[tuple[str, int, int]]:
+    """Source files: their paths, sizes and times of change."""
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.endswith(".py"):
-                yield entry.path, entry.stat()
+                status = entry.stat()
+                yield entry.path, status.st_size, status.st_mtime_ns
             elif entry.name not in _UNUSED and entry.is_dir():
                 yield from _sources(entry.path)

@@ -12,17 +12,11 @@ import click
 from ingot.cli.examples import examples
 from ingot.cli.model_options import MODEL_PATH, STANDARD, Places, loading_options, model_argument
 from ingot.view.answering import Answering
-from ingot.view.serving import serve_while_loading
+from ingot.view.serving import serve_until_interrupted
 
 if TYPE_CHECKING:
     from ingot.view.answers import Answers
     from ingot.view.comparing.comparison import Comparison
-
-_AT_ONCE = "4"
-"""The exponent of how many cycles a thread of OpenBLAS spins before it sleeps, the least it takes.
-
-numpy starts one for each processor as it is imported, and each would spin for 20 ms, beside the browser that starts.
-"""
 
 
 @click.command(
@@ -63,28 +57,18 @@ def view(
     for path in (model, other):
         if path is not None and path != STANDARD:
             os.stat(path)  # what is not there is reported before a browser opens
-    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", _AT_ONCE)
     try:
-        server = serve_while_loading(
-            lambda: _page(model, other, places), click.echo, port=port, open_browser=not no_browser
-        )
-    except KeyboardInterrupt:  # while the model was being loaded
-        return
+        serve_until_interrupted(lambda: _page(model, other, places), port=port, open_browser=not no_browser)
     except OSError as error:
         if error.errno not in (errno.EADDRINUSE, errno.EACCES) or error.filename is not None:
             raise
         raise click.UsageError(f"port {port} is not free; leave out --port for one that is") from None
-    click.echo("serving until Ctrl-C", err=True)
-    try:
-        server.wait()
-    except KeyboardInterrupt:
-        server.close()
 
 
 def _page(model: str, other: str | None, places: Places) -> Answering:
     if other is not None:
         return _comparison(model, other, places)
-    from ingot.view.editable import Editable  # imports numpy, which a page that is being opened need not wait for
+    from ingot.view.editable import Editable  # which a page that is being opened need not wait for
 
     return Editable(_answers(model, places), None if model == STANDARD else model)
 
@@ -113,7 +97,7 @@ def _save(model: str, other: str | None, places: Places, target: str) -> None:
     answers = _answers(model, places)
     page = saved_page(answers if other is None else _comparison(model, other, places))
     write_text_file(page, target)
-    say_written(target, counted(sum(1 for _ in answers.model.nodes()), "node"))
+    say_written(target, counted(len(answers.nodes()), "node"))
 
 
 def _title(model: str) -> str:

@@ -17,6 +17,9 @@ from ingot.ir.types import Type
 
 IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".gif", ".ppm", ".pgm")
 
+_MOST_UNPACKED = 4 << 30
+"""Bytes of a compressed array, at most: a small file may have any number of zeros."""
+
 _NUMPY, _ZIP = b"\x93NUMPY", b"PK"
 
 
@@ -33,10 +36,8 @@ def read_feed(value: Value, path: Path, rate: int | None = None) -> Any:
 
         return read_image(value, path)
     match suffix:
-        case ".npy":
-            return _fitting(value, _array(path), path)
-        case ".npz":
-            return _fitting(value, _member(value, path), path)
+        case ".npy" | ".npz":
+            return _fitting(value, _array(value, path), path)
         case ".pb":
             return _plain(decode_value(path.read_bytes(), _typed(value)))
         case ".json":
@@ -45,24 +46,33 @@ def read_feed(value: Value, path: Path, rate: int | None = None) -> Any:
     raise InputError(f"'{path}' is no kind of file that inputs are read from", hint=f"these are: {kinds}")
 
 
-def _array(path: Path) -> Any:
-    try:
-        return np.load(path, allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        with path.open("rb") as file:
-            known = file.read(len(_NUMPY)).startswith((_NUMPY, _ZIP))
-        reason = str(error) if known else "its first bytes are those of another kind of file"
-        raise InputError(f"'{path}' holds no array: {reason}") from None
+def _array(value: Value, path: Path) -> np.ndarray[Any, Any]:
+    """The array of a file of numpy's, of several the one that is named as the input."""
+    with path.open("rb") as file:
+        known = file.read(len(_NUMPY)).startswith((_NUMPY, _ZIP))
+        file.seek(0)
+        try:
+            content = np.load(file, allow_pickle=False)
+            return content if isinstance(content, np.ndarray) else np.asarray(_member(value, path, content))
+        except InputError:
+            raise
+        except Exception as error:  # numpy and zipfile raise whatever a broken file leads them to
+            reason = str(error) or type(error).__name__
+            reason = reason if known else "its first bytes are those of another kind of file"
+            raise InputError(f"'{path}' holds no array: {reason}") from None
 
 
-def _member(value: Value, path: Path) -> np.ndarray[Any, Any]:
+def _member(value: Value, path: Path, members: Any) -> Any:
     """The array of an .npz file that is named as the input, or the only one."""
-    with _array(path) as members:
-        names = list(members.keys())
-        if value.name not in names and len(names) != 1:
-            hint = nearest(value.name, names) or f"it has {', '.join(names)}"
-            raise InputError(f"'{path}' has no array '{value.name}'", hint=hint)
-        return np.asarray(members[value.name if value.name in names else names[0]])
+    names = list(members.keys())
+    if value.name not in names and len(names) != 1:
+        hint = nearest(value.name, names) or f"it has {', '.join(names)}"
+        raise InputError(f"'{path}' has no array '{value.name}'", hint=hint)
+    name = value.name if value.name in names else names[0]
+    for entry in members.zip.infolist():
+        if entry.filename in (name, f"{name}.npy") and entry.compress_type and entry.file_size > _MOST_UNPACKED:
+            raise InputError(f"'{path}' has {entry.file_size:,} bytes in {entry.compress_size:,}: too many to unpack")
+    return members[name]
 
 
 def _from_json(value: Value, path: Path) -> Any:

@@ -14,6 +14,8 @@ from ingot.ir import TensorType, Value
 _MODES = {3: "RGB", 1: "L", 4: "RGBA"}
 """By the number of channels, the likeliest first: an axis of 4 may well be a height."""
 
+_MOST_PIXELS = 1 << 28
+
 
 def read_image(value: Value, path: Path) -> np.ndarray[Any, Any]:
     """The image, resized to the height and width that the input has; floats are from 0 to 1.
@@ -22,16 +24,23 @@ def read_image(value: Value, path: Path) -> np.ndarray[Any, Any]:
     """
     pillow = _pillow()
     type_ = value.type
-    if not isinstance(type_, TensorType) or type_.shape is None or not 2 <= len(type_.shape) <= 4:
+    is_array = isinstance(type_, TensorType) and (type_.dtype.is_float or type_.dtype.is_integer)
+    if not isinstance(type_, TensorType) or not is_array or type_.shape is None or not 2 <= len(type_.shape) <= 4:
         raise InputError(f"input '{value.name}' is {type_ or 'of unknown type'}, which no image is")
     first, channels = _layout(value.name, type_)
     height, width = _extent(type_.shape, first, channels is not None)
-    try:
-        with pillow.open(path) as opened:
-            image = opened.convert(_MODES[channels or 1])
-    except pillow.UnidentifiedImageError:
-        raise InputError(f"'{path}' is not an image that Pillow reads") from None
-    image = image.resize((width or image.width, height or image.height))
+    with path.open("rb") as file:
+        try:
+            with pillow.open(file) as opened:
+                image = opened.convert(_MODES[channels or 1])
+        except pillow.UnidentifiedImageError:
+            raise InputError(f"'{path}' is not an image that Pillow reads") from None
+        except Exception as error:  # Pillow raises whatever a broken file leads it to
+            raise InputError(f"'{path}' is no whole image: {error}") from None
+    width, height = image.width if width is None else width, image.height if height is None else height
+    if not 0 < width * height <= _MOST_PIXELS:
+        raise InputError(f"input '{value.name}' is {type_}: an image has from 1 to {_MOST_PIXELS:,} pixels")
+    image = image.resize((width, height))
     pixels = np.asarray(image)
     if channels is not None:
         pixels = pixels.reshape(image.height, image.width, channels)

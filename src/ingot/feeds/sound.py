@@ -20,9 +20,10 @@ SOUNDS = (".wav",)
 _INTEGERS, _FLOATS, _EXTENSIBLE = 1, 3, 0xFFFE
 _WINDOW = 16
 """Zero crossings of the filter on either side."""
-_BLOCK = 1 << 14
-"""Samples that are resampled at once."""
+_BLOCK = 1 << 20
+"""Weights of the filter that are computed at once."""
 _MOST_SAMPLES = 1 << 27
+_HIGHEST_RATE = 1_000_000
 
 Samples = npt.NDArray[np.float32]
 
@@ -42,18 +43,22 @@ def read_sound(value: Value, path: Path, rate: int | None = None) -> Any:
     cutting or by silence. Integers are as wide as those of the input. InputError if it takes no sound.
     """
     type_ = value.type
-    if not isinstance(type_, TensorType) or type_.shape is None or not 1 <= len(type_.shape) <= 3:
+    is_array = isinstance(type_, TensorType) and (type_.dtype.is_float or type_.dtype.is_integer)
+    if not isinstance(type_, TensorType) or not is_array or type_.shape is None or not 1 <= len(type_.shape) <= 3:
         raise InputError(f"input '{value.name}' is {type_ or 'of unknown type'}, which no sound is")
     if any(isinstance(size, int) and size != 1 for size in type_.shape[:-1]):
         raise InputError(f"input '{value.name}' is {type_}: a sound has one axis, and those before it are of 1")
-    samples = resampled(wave(path.read_bytes(), str(path)), rate).samples
     length = type_.shape[-1]
+    if isinstance(length, int) and length > _MOST_SAMPLES:
+        raise InputError(f"input '{value.name}' is {type_}: a sound has at most {_MOST_SAMPLES:,} samples")
+    samples = resampled(wave(path.read_bytes(), str(path)), rate).samples
     if isinstance(length, int) and length >= 0:
         samples = np.pad(samples[:length], (0, max(0, length - len(samples))))
     if type_.dtype.is_integer:
-        limits = np.iinfo(type_.dtype.numpy)
-        scaled = np.rint(samples.astype(np.float64) * limits.max)
-        return np.clip(scaled, limits.min, limits.max).astype(type_.dtype.numpy).reshape(_shape(type_, len(samples)))
+        least, most = type_.dtype.limits
+        highest = float(most) if int(float(most)) == most else float(np.nextafter(float(most), 0))
+        scaled = np.clip(np.rint(np.nan_to_num(samples).astype(np.float64) * most), least, highest)
+        return scaled.astype(type_.dtype.numpy).reshape(_shape(type_, len(samples)))
     return samples.astype(type_.dtype.numpy).reshape(_shape(type_, len(samples)))
 
 
@@ -71,8 +76,10 @@ def wave(content: bytes, name: str = "the file") -> Sound:
     kind, channels, rate, _, _, bits = struct.unpack_from("<HHIIHH", header)
     if kind == _EXTENSIBLE and len(header) >= 26:
         (kind,) = struct.unpack_from("<H", header, 24)
-    if not channels or not rate or (kind, bits) not in _READERS:
+    if not channels or (kind, bits) not in _READERS:
         raise InputError(f"'{name}' has {bits}-bit samples of kind {kind}", hint="integers and floats are read")
+    if not 0 < rate <= _HIGHEST_RATE:
+        raise InputError(f"'{name}' has {rate:,} samples a second; from 1 to {_HIGHEST_RATE:,} are read")
     width = bits // 8 * channels
     samples = _READERS[kind, bits](body[: len(body) // width * width])
     if not len(samples) or len(samples) > _MOST_SAMPLES:
@@ -84,18 +91,21 @@ def resampled(sound: Sound, rate: int | None) -> Sound:
     """The sound with so many samples a second, by a windowed sinc filter; None leaves it as it is."""
     if rate is None or rate == sound.rate:
         return sound
-    if not 0 < rate <= 1_000_000:
-        raise InputError(f"a sound has from 1 to 1,000,000 samples a second, not {rate}")
+    if not 0 < rate <= _HIGHEST_RATE:
+        raise InputError(f"a sound has from 1 to {_HIGHEST_RATE:,} samples a second, not {rate}")
     common = gcd(rate, sound.rate)
     up, down = rate // common, sound.rate // common
     count = -(-len(sound.samples) * up // down)
+    if count > _MOST_SAMPLES:
+        raise InputError(f"the sound has {count:,} samples at {rate:,} a second; {_MOST_SAMPLES:,} are made at most")
     cutoff = min(1.0, rate / sound.rate)
     reach = int(np.ceil(_WINDOW / cutoff))
     padded = np.pad(sound.samples.astype(np.float64), reach)
     offsets = np.arange(-reach, reach + 1)
     result = np.empty(count, np.float32)
-    for start in range(0, count, _BLOCK):
-        places = np.arange(start, min(count, start + _BLOCK)) * down
+    rows = max(1, _BLOCK // len(offsets))
+    for start in range(0, count, rows):
+        places = np.arange(start, min(count, start + rows)) * down
         whole, part = places // up, (places % up) / up
         away = offsets[None, :] - part[:, None]
         taps = cutoff * np.sinc(away * cutoff) * _window(away / (reach + 1))

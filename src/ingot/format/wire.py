@@ -179,6 +179,8 @@ def read_varints(buffer: Buffer) -> npt.NDArray[np.uint64]:
 
 def count_varints(buffer: Buffer) -> int:
     """How many varints a packed run holds. Malformed if the run ends inside one, or one is longer than 10 bytes."""
+    if len(buffer) < _RUN:  # numpy is for more
+        return len(_few_varints(buffer, signed=False))
     count = 0
     for _, ends in _pieces(buffer):
         if np.diff(ends, prepend=-1).max() > 10:

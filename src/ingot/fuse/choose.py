@@ -19,7 +19,7 @@ from ingot.fuse.long_expression import cuts, nested_gathers
 from ingot.fuse.paired_rows import paired_rows
 from ingot.fuse.repeated_rows import repeated_rows
 from ingot.fuse.sides import Sides, constants_left
-from ingot.fuse.uses import External, Uses, is_moving, is_spread
+from ingot.fuse.uses import External, Uses, is_spread
 from ingot.loops.function_costs import COSTLY
 from ingot.prim.descent import Descent
 from ingot.prim.make import count
@@ -232,7 +232,7 @@ def _is_repeated(tensor: Tensor, around: set[Tensor], uses: Uses) -> bool:
     is_in_loop = any(
         isinstance(region, Repeat) for reader in around for region, _ in uses.placements[reader][len(own) :]
     )
-    return is_in_loop and not tensor.is_constant and is_moving(tensor)
+    return is_in_loop and not tensor.is_constant and tensor in uses.moving
 
 
 def _is_worth_storing(tensor: Tensor) -> bool:

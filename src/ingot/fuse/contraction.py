@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import prod
 
 from ingot.dataclass import dataclass
 from ingot.dims import Dim
@@ -36,10 +37,21 @@ these may all fall into the same few places of a cache."""
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """A constant right operand as [batch, k, n], to be packed into panels of columns, of each group as many."""
+    """A constant right operand, to be packed into panels of columns, of each group as many.
+
+    `array` has its axes as they are in memory, which are copied when it is packed, in whatever thread that is: those of
+    the batch, those that are summed, and those of the columns, by how many there are of each in `axes`.
+    """
 
     array: Array
+    axes: tuple[int, int, int] = (1, 1, 1)
     groups: int = 1
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """[batch, k, n]."""
+        sizes, (batch, summed, _) = self.array.shape, self.axes
+        return prod(sizes[:batch]), prod(sizes[batch : batch + summed]), prod(sizes[batch + summed :])
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +110,7 @@ def contraction_nest(
     elif rhs.is_constant:
         array = evaluate([rhs], {}, {})[0]
         array = array.transpose([right.index(label) for label in (*batch, *summed, *columns)])
-        stack = _size(sizes, batch)
-        packed = Packed(
-            array.reshape([_whole(extent) for extent in (stack, _size(sizes, summed), _size(sizes, columns))])
-        )
+        packed = Packed(array, (len(batch), len(summed), len(columns)))
         right_load = Load(rhs.dtype, Buffer(f"{name}_weights", rhs.dtype, count(rhs.shape)), Index())
     else:
         require_stored(rhs, placed)
@@ -263,13 +272,6 @@ def _under_windows(tensor: Tensor) -> tuple[Tensor, Tensor | None]:
             source, padded = view.x, padded or view
         view = view.x
     return source, padded
-
-
-def _size(sizes: Mapping[str, Dim], labels: Sequence[str]) -> Dim:
-    total: Dim = 1
-    for label in labels:
-        total = total * sizes[label]
-    return total
 
 
 def _whole(size: Dim) -> int:

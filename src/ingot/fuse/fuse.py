@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ingot.fuse.build import Fused, build
 from ingot.fuse.decide import decide
 from ingot.fuse.limits import FusionLimits
-from ingot.fuse.verify import verify
+from ingot.prim.debug import verified
 from ingot.prim.tensor import Tensor
-from ingot.prim.verify import verified
+
+if TYPE_CHECKING:
+    from ingot.fuse.decision import Decision
 
 
 def fuse(results: Sequence[Tensor], limits: FusionLimits, prefix: str = "") -> Fused:
@@ -17,4 +20,10 @@ def fuse(results: Sequence[Tensor], limits: FusionLimits, prefix: str = "") -> F
 
     With the environment variable `INGOT_DEBUG`, the decision is verified.
     """
-    return build(verified(decide(results, limits, prefix), verify))
+    return build(verified(decide(results, limits, prefix), _verify))
+
+
+def _verify(decision: Decision) -> None:
+    from ingot.fuse.verify import verify  # for INGOT_DEBUG alone
+
+    verify(decision)

@@ -23,7 +23,7 @@ def guards_in(uses: Uses, body: Placement) -> Guards:
         if isinstance(tensor, AssumeShape):
             guards.update(dict.fromkeys(assumed_equal(tensor.x.shape, tensor.shape)))
         elif isinstance(tensor, (Gather, Scatter)):
-            guards.update(dict.fromkeys(Guard(*pair) for pair in unread_guards(tensor)))
+            guards.update(dict.fromkeys(Guard(*pair) for pair in unread_guards(tensor, uses.moving)))
     return tuple(guards)
 
 

@@ -49,4 +49,4 @@ def _steps(codes: Apply) -> tuple[Scalar, int] | None:
 
 
 def _is_rounded(x: Scalar) -> bool:
-    return isinstance(x, Apply) and x.function == "round_within" and x.dtype is DType.FLOAT32
+    return isinstance(x, Apply) and x.function in ("round_within", "round_to_byte") and x.dtype is DType.FLOAT32

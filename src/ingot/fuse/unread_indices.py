@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
 import numpy as np
 
 from ingot.dims import Dim, Expr, minimum
-from ingot.fuse.uses import is_moving
 from ingot.prim.evaluate import evaluate
 from ingot.prim.make import count
 from ingot.prim.tensor import (
@@ -24,10 +23,10 @@ from ingot.prim.tensor import (
 from ingot.prim.walk import reachable
 
 
-def unread_guards(tensor: Gather | Scatter) -> Iterator[tuple[Dim, Dim]]:
+def unread_guards(tensor: Gather | Scatter, moving: Set[Tensor]) -> Iterator[tuple[Dim, Dim]]:
     """Sizes that are equal unless there are indices that no kernel checks, being repeated along an empty axis.
 
-    Those known when the model is compiled are compared with the size of their axis.
+    Those known when the model is compiled are compared with the size of their axis; those that are `moving` are not.
     """
     if isinstance(tensor, Gather) and tensor.in_range:
         return
@@ -48,7 +47,7 @@ def unread_guards(tensor: Gather | Scatter) -> Iterator[tuple[Dim, Dim]]:
                 continue
             there = there if least < 0 else most + 1 - minimum(size, most + 1)
         else:
-            if not is_moving(indices) and any(isinstance(operand, Iota) for operand in reachable(indices)):
+            if indices not in moving and any(isinstance(operand, Iota) for operand in reachable(indices)):
                 continue  # they are counted, by a rule that knows what it does
         yield there * none, 0
 

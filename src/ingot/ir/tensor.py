@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,22 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 _MOST_AXES = 64  # numpy's own limit
+_CODES = {
+    DType.FLOAT32: "f",
+    DType.FLOAT64: "d",
+    DType.FLOAT16: "e",
+    DType.INT8: "b",
+    DType.INT16: "h",
+    DType.INT32: "i",
+    DType.INT64: "q",
+    DType.UINT8: "B",
+    DType.UINT16: "H",
+    DType.UINT32: "I",
+    DType.UINT64: "Q",
+    DType.BOOL: "?",
+}
+"""What `struct` calls element types."""
+
 _MOST_ELEMENTS = (1 << 59) - 1  # so that sixteen bytes each can still be counted in 63 bits
 
 
@@ -191,6 +208,13 @@ class Tensor:
         if self.dtype is not DType.STRING:
             raise InputError(f"a tensor of {self.dtype} has no strings")
         return [s if isinstance(s, bytes) else str(s).encode() for s in self.numpy().reshape(-1).tolist()]
+
+    def elements(self) -> list[Any]:
+        """The elements in a row, as Python values."""
+        code = _CODES.get(self.dtype)
+        if code is None or self._buffer is None:
+            return list(self.numpy().reshape(-1).tolist())
+        return list(struct.unpack(f"<{self.size}{code}", self._buffer))
 
     def tolist(self) -> Any:
         return self.numpy().tolist()

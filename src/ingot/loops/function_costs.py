@@ -12,7 +12,7 @@ from ingot.loops.ir import Apply, Scalar
 from ingot.loops.walk import children, is_scalar
 
 COSTS = {
-    "divide": 3, "divide_by_normal": 3, "round_within": 3,
+    "divide": 3, "divide_by_normal": 3, "round_within": 3, "round_to_byte": 2,
     "sqrt": 7, "exp": 9, "exp_nonpositive": 9, "expm1": 10, "sin": 10, "cos": 10, "cosh": 10, "asin": 12,
     "sigmoid": 12,
     "erf": 14, "acos": 14, "atan": 15, "log": 16, "tan": 16, "sinh": 16, "tanh": 17, "log1p": 17, "remainder": 18,

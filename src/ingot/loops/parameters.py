@@ -297,9 +297,10 @@ def _windows(loops: Sequence[For]) -> Iterator[Var]:
 
 
 def _stays(number: Literal) -> bool:
-    """Whether a number stays in the template: bools, small integers, powers of two, which save work when known."""
+    """Whether a number stays in the template: bools, small and extreme integers, powers of two: they save work."""
     if number.dtype is DType.BOOL or isinstance(number.value, bool):
         return True
     if number.dtype.is_integer:
-        return abs(number.value) <= _WINDOW
+        limits = np.iinfo(number.dtype.numpy)
+        return abs(number.value) <= _WINDOW or number.value in (limits.min, limits.max)
     return not isfinite(number.value) or frexp(number.value)[0] in (0, 0.5, -0.5)

@@ -10,7 +10,7 @@ from ingot.errors import CheckError, UnsupportedError, nearest
 from ingot.ir.domains import canonical, spelled_out
 from ingot.ir.node import Node
 from ingot.ops.define import Operator
-from ingot.ops.index import MODULES
+from ingot.ops.index import DOWNGRADES, MODULES
 
 
 class Catalog:
@@ -121,6 +121,13 @@ class Catalog:
 def standard() -> Catalog:
     """Every operator of this package."""
     return Catalog((), MODULES)
+
+
+def with_downgrades(operator: Operator) -> Operator:
+    """An operator with its rules to downgrade, whose modules are imported here: looking it up leaves them alone."""
+    for module in DOWNGRADES.get(operator.domain, {}).get(operator.name, "").split():
+        import_module(f"{__package__}.{module}")
+    return operator
 
 
 def _defined(key: tuple[str, str], modules: Iterable[str]) -> list[Operator]:

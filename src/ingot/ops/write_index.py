@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
-from typing import Any
+from typing import Any, TypeAlias
 
 import ingot.ops
 from ingot.ops.define import Operator, Rule
@@ -16,19 +16,23 @@ INDEX = Path(__file__).with_name("index.py")
 
 _DOCSTRING = '''"""The modules of each operator, by domain and name: what defines its meanings, or attaches a rule.
 
-`python -m ingot.ops.write_index` writes this file; a test fails where it is not up to date.
+Those that attach nothing but rules to downgrade are in a table of their own: sessions need none of them. `python -m
+ingot.ops.write_index` writes this file; a test fails where it is not up to date.
 """'''
 
+Index: TypeAlias = dict[str, dict[str, str]]
 
-def index() -> dict[str, dict[str, str]]:
+
+def index() -> tuple[Index, Index]:
     """The modules under `ingot.ops` of each operator, in the order in which they are first executed.
 
-    It has to be called before any of them is imported: RuntimeError otherwise.
+    In a second index are those that attach rules to downgrade alone. It has to be called before any of them is
+    imported: RuntimeError otherwise.
     """
     early = [name for name in sys.modules if name.startswith("ingot.ops.") and name.count(".") > 2]
     if early:
         raise RuntimeError(f"{early[0]} is imported already")
-    executed: dict[tuple[str, str], dict[str, None]] = {}
+    executed: dict[tuple[str, str], dict[str, set[str]]] = {}
 
     class Recording(Operator):
         """An operator that records which modules define it and attach its rules."""
@@ -37,14 +41,14 @@ def index() -> dict[str, dict[str, str]]:
 
         def __init__(self, *arguments: Any) -> None:
             super().__init__(*arguments)
-            self.record()
+            self.record("define")
 
         def _attach(self, kind: str, rule: Rule) -> Rule:
-            self.record()
+            self.record(kind)
             return super()._attach(kind, rule)
 
-        def record(self) -> None:
-            executed.setdefault((self.domain, self.name), {})[_executing()] = None
+        def record(self, what: str) -> None:
+            executed.setdefault((self.domain, self.name), {}).setdefault(_executing(), set()).add(what)
 
     define = import_module("ingot.ops.define")
     define.Operator = Recording  # type: ignore[attr-defined]
@@ -53,21 +57,23 @@ def index() -> dict[str, dict[str, str]]:
             import_module(module.name)
     finally:
         define.Operator = Operator  # type: ignore[attr-defined]
-    by_domain: dict[str, dict[str, str]] = {}
+    every: Index = {}
+    downgrading: Index = {}
     for (domain, name), modules in sorted(executed.items()):
-        by_domain.setdefault(domain, {})[name] = " ".join(module.removeprefix("ingot.ops.") for module in modules)
-    return by_domain
+        for table, is_downgrading in ((every, False), (downgrading, True)):
+            own = [module for module, what in modules.items() if (what == {"downgrade"}) == is_downgrading]
+            if own:
+                table.setdefault(domain, {})[name] = " ".join(module.removeprefix("ingot.ops.") for module in own)
+    return every, downgrading
 
 
-def text_of(modules: dict[str, dict[str, str]]) -> str:
+def text_of(modules: Index, downgrading: Index) -> str:
     """The source of the index."""
-    return "\n".join(_lines(modules)) + "\n"
+    return "\n".join((_DOCSTRING, "", *_lines("MODULES", modules), "", *_lines("DOWNGRADES", downgrading))) + "\n"
 
 
-def _lines(modules: dict[str, dict[str, str]]) -> Iterator[str]:
-    yield _DOCSTRING
-    yield ""
-    yield "MODULES = {"
+def _lines(table: str, modules: Index) -> Iterator[str]:
+    yield f"{table} = {{"
     for domain, names in modules.items():
         yield f'    "{domain}": {{'
         yield from (f'        "{name}": "{own}",' for name, own in names.items())
@@ -85,4 +91,4 @@ def _executing() -> str:
 
 
 if __name__ == "__main__":
-    INDEX.write_text(text_of(index()), encoding="utf-8")
+    INDEX.write_text(text_of(*index()), encoding="utf-8")

@@ -7,10 +7,7 @@ from ingot.ir.domains import TRAINING
 from ingot.ir.model import Model
 from ingot.ops.catalog import Catalog
 from ingot.passes.dead import dead
-from ingot.passes.fill_channels import fill_channels
-from ingot.passes.narrow_values import narrow_values
 from ingot.passes.pipeline import run_concerned, session_passes
-from ingot.passes.round_products import NARROW, round_products
 
 
 def before_lowering(
@@ -34,8 +31,13 @@ def before_lowering(
         return {}
     changed = run_concerned(passes, model, facts)
     if fills_channels and level > 0:
+        from ingot.passes.fill_channels import fill_channels  # for GPUs alone
+
         changed["fill channels"] = fill_channels(model, facts)
     if precision is not None:
+        from ingot.passes.narrow_values import narrow_values  # few sessions have one
+        from ingot.passes.round_products import NARROW, round_products
+
         run = narrow_values if narrows_values and precision in NARROW else round_products
         changed[f"run products in {precision}"] = run(model, facts, precision)
         dead(model)

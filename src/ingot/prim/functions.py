@@ -115,6 +115,11 @@ def _round_within(x: Array, least: Array, most: Array) -> Array:
     return np.asarray(np.minimum(np.maximum(np.where(np.isnan(whole), x.dtype.type(0), whole), least), most))
 
 
+def _round_to_byte(x: Array, least: Array, most: Array) -> Array:
+    """The same of numbers below 2 ** 30, where the limits are those of a type of bytes less one and the same number."""
+    return _round_within(x, least, most)
+
+
 def _shift_left(a: Array, b: Array) -> Array:
     bits = a.dtype.itemsize * 8
     return np.where(b >= bits, 0, a << np.minimum(b, bits - 1)).astype(a.dtype)
@@ -152,6 +157,7 @@ def _table() -> dict[str, Function]:
     functions += [Function(name, 2, compute, "bool") for name, compute in compare.items()]
     functions += [Function("is_nan", 1, np.isnan, "bool"), Function("where", 3, _where, "second")]
     functions.append(Function("round_within", 3, _round_within))
+    functions.append(Function("round_to_byte", 3, _round_to_byte))
     return {function.name: function for function in functions}
 
 

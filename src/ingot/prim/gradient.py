@@ -139,7 +139,7 @@ def _f(function: str, *operands: Tensor | float) -> Tensor:
 
 _FLAT = {
     "floor", "ceil", "round", "truncate", "less", "less_equal", "equal", "not_equal", "is_nan", "not", "and", "or",
-    "round_within",
+    "round_within", "round_to_byte",
 }  # fmt: skip
 """Functions whose derivative is zero wherever they have one."""
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from collections.abc import Iterator, Sequence
 
 from ingot.dims import Dim
 from ingot.dtypes import DType
@@ -43,16 +41,7 @@ from ingot.prim.tensor import (
 )
 from ingot.prim.walk import in_order
 
-T = TypeVar("T")
-
 _REDUCTIONS = {"add", "multiply", "maximum", "minimum", "and", "or"}
-
-
-def verified(result: T, verify: Callable[[T], None]) -> T:
-    """The result of a stage, verified if the environment variable `INGOT_DEBUG` is set; CompileError if it is wrong."""
-    if os.environ.get("INGOT_DEBUG", "0") not in ("", "0"):
-        verify(result)
-    return result
 
 
 def verify(results: Sequence[Tensor]) -> None:

@@ -10,6 +10,8 @@ import numpy as np
 
 from ingot.dataclass import dataclass
 from ingot.ir.sort import captures
+from ingot.ops.control.carried import HEADS
+from ingot.ops.control.trip_inputs import element_rank
 from ingot.prim.tensor import Call, RandomKey
 from ingot.runtime.body_path import body_path
 from ingot.runtime.body_run import BodyRun
@@ -99,7 +101,12 @@ class PreparedCall:
                 return None
             captured, invariant = tuple(self.captured[graph]), None if once is None else once.path
             around = tuple((value, self.places[value]) for value in dict.fromkeys(captures(graph)))
-            bodies[graph] = DirectBody(runner.path, invariant, captured, runner.body.nodes, around)
+            counted, kept = 0, tuple[int, ...]()
+            if self.node.applies("Loop") and graph.inputs:
+                carried = len(graph.inputs) - HEADS
+                counted = element_rank(graph.inputs[0])
+                kept = tuple(place for place, wanted in enumerate(self.wanted, 1) if wanted and place > carried)
+            bodies[graph] = DirectBody(runner.path, invariant, captured, runner.body.nodes, around, counted, kept)
         return direct_bodies(self.node, bodies, self.inputs, self.wanted, evaluation)
 
 

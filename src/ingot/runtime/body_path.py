@@ -30,6 +30,18 @@ class BodyPath:
         self.runner = PlanRunner(body.plan, body.outputs)
         self.varies = False
         """Whether sizes were seen to change from trip to trip."""
+        self._frames: list[list[Frame]] = []
+
+    def take_frames(self) -> list[Frame]:
+        """The frames of a run before that were given back, one for each of its first trips; or none."""
+        try:
+            return self._frames.pop()  # to look first is no use: other threads take them too
+        except IndexError:
+            return []
+
+    def give_back(self, frames: list[Frame]) -> None:
+        """Leave frames, which are the caller's alone, to the next run."""
+        self._frames.append(frames)
 
 
 def body_path(body: Body) -> BodyPath | None:

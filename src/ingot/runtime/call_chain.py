@@ -77,9 +77,7 @@ def _chain(stages: Sequence[Stage], runner: PlanRunner, returned: Sequence[int],
         for call, stage in calls
     )
     outputs = tuple(runner.outputs)
-    fresh = {
-        number for (call, _), line in zip(calls, lines, strict=True) if call.is_fresh for number, _ in line.results
-    }.union(returned)
+    fresh = _fresh([(call, line) for (call, _), line in zip(calls, lines, strict=True)], returned, outputs)
     is_own = kind.is_body or (len(set(outputs)) == len(outputs) and set(outputs) <= fresh)
     is_limited = not all(call.is_bounded for call, _ in calls)
     text = ChainText(lines, len(runner.entries), outputs, tuple(returned), is_limited, is_own, kind.by_name)
@@ -92,6 +90,19 @@ def _chain(stages: Sequence[Stage], runner: PlanRunner, returned: Sequence[int],
     exec(chain_code(text), space)
     chain: Chain = space["chain"]
     return chain
+
+
+def _fresh(calls: Sequence[tuple[DirectCall, CallLine]], returned: Sequence[int], outputs: Sequence[int]) -> set[int]:
+    """The numbers of arrays that nothing else shares: new ones, and one view of each that is no output itself."""
+    fresh, viewed = set(returned), set(outputs)
+    for call, line in calls:
+        source = line.arguments[0] if call.is_view and line.arguments else None
+        if source is not None and source in fresh and source not in viewed:
+            viewed.add(source)
+        elif not call.is_fresh:
+            continue
+        fresh.update(number for number, _ in line.results)
+    return fresh
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,8 @@ class DirectCall:
     """Whether strings that it gives are parts of those that it is given, with no more characters than these."""
     is_fresh: bool = False
     """Whether arrays that it gives are new ones, or parts of one, contiguous and not shared with anything."""
+    is_view: bool = False
+    """Whether what it gives is its first argument with other sizes."""
     is_bounded: bool = False
     """Whether what it gives takes no more than what it is given, times a constant, and it computes with no floats."""
     has_bodies: bool = False
@@ -56,6 +58,11 @@ class DirectRun:
         self._nodes = most_nodes
         self.bytes_left = most_bytes
         """Bytes that it may still take."""
+
+    @property
+    def is_interruptible(self) -> bool:
+        """Whether anybody may end it."""
+        return self._interrupt is not None
 
     def check(self) -> None:
         """Interrupted where the run has to end."""
@@ -121,8 +128,10 @@ def direct_call(node: Node, evaluation: Evaluation) -> DirectCall | None:
     bind = getattr(evaluator, "bind", None)  # one that takes all may have it
     if bind is not None:
         function: Callable[..., Any] = bind(operator, arguments)
-        cuts, is_fresh, is_bounded = (_is_one_of(node, names) for names in (_CUTTING, _FRESH, _BOUNDED))
-        return DirectCall(function, inputs, several, moves, cuts, is_fresh, is_bounded)
+        cuts, is_fresh, is_view, is_bounded = (
+            _is_one_of(node, names) for names in (_CUTTING, _FRESH, _VIEWING, _BOUNDED)
+        )
+        return DirectCall(function, inputs, several, moves, cuts, is_fresh, is_view, is_bounded)
     if evaluator is None:
         return DirectCall(partial(operator.evaluate, **arguments), inputs, several, moves)
     compute = evaluator.compute
@@ -168,6 +177,8 @@ _CUTTING: Mapping[str, Sequence[str]] = {"": ("StringSplit",), "com.microsoft": 
 _FRESH: Mapping[str, Sequence[str]] = {
     "": (
         "Cast",
+        "Concat",
+        "ConcatFromSequence",
         "Equal",
         "Expand",
         "Gather",
@@ -176,8 +187,11 @@ _FRESH: Mapping[str, Sequence[str]] = {
         "RegexFullMatch",
         "ScatterElements",
         "ScatterND",
+        "SequenceEmpty",
+        "SequenceLength",
         "SplitToSequence",
         "StringConcat",
+        "StringNormalizer",
         "StringSplit",
         "Tile",
         "Unique",
@@ -185,9 +199,12 @@ _FRESH: Mapping[str, Sequence[str]] = {
     "ai.onnx.ml": ("LabelEncoder", "ZipMap"),
     "com.microsoft": ("BifurcationDetector", "Tokenizer"),
 }
+_VIEWING: Mapping[str, Sequence[str]] = {"": ("Flatten", "Reshape", "Squeeze", "Unsqueeze")}
 _BOUNDED: Mapping[str, Sequence[str]] = {
     "": (
         "Compress",
+        "Concat",
+        "ConcatFromSequence",
         "Flatten",
         "GatherElements",
         "Identity",
@@ -197,6 +214,7 @@ _BOUNDED: Mapping[str, Sequence[str]] = {
         "RegexFullMatch",
         "Reshape",
         "ScatterElements",
+        "ScatterND",
         "SequenceAt",
         "SequenceConstruct",
         "SequenceEmpty",
@@ -207,7 +225,9 @@ _BOUNDED: Mapping[str, Sequence[str]] = {
         "Split",
         "SplitToSequence",
         "Squeeze",
+        "StringNormalizer",
         "Transpose",
+        "Unique",
         "Unsqueeze",
     ),
     "ai.onnx.ml": ("LabelEncoder", "ZipMap"),

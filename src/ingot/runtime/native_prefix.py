@@ -44,6 +44,8 @@ class PreparedRun:
     """The named sizes that are known after it."""
     needed: int
     """The bytes that it takes."""
+    given: int
+    """Those of them that its results have."""
     run: NativeRun | None
     keys: Array
     """Those of its random numbers, for the seed of the run that the frame is ready for."""
@@ -146,8 +148,9 @@ class NativePrefix:
         if is_short and not self._has_large(bindings):
             run = self._native_run(frame, bindings, readings, memory)
         needed = sum(binding.needed for binding in bindings)
+        given = needed - sum(binding.layout.total for binding in bindings)
         keys = np.zeros(self.draws, np.uint64)
-        return PreparedRun(readings, tuple(bindings), tuple(memory), sizes, needed, run, keys)
+        return PreparedRun(readings, tuple(bindings), tuple(memory), sizes, needed, given, run, keys)
 
     def _has_large(self, bindings: Sequence[Binding]) -> bool:
         """Whether memory for one of its results is kept when the caller drops it, which is looked after in Python."""

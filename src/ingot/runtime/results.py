@@ -21,7 +21,10 @@ def owned(results: Sequence[Any], feeds: Iterable[Any]) -> list[Any]:
     """
     ends: dict[int, int] = {}
     for feed in feeds:
-        _note(feed, ends)
+        if type(feed) is np.ndarray and feed.base is None:
+            ends[id(feed)] = _EVERYTHING
+        else:
+            _note(feed, ends)
     return [_owned(result, ends) for result in results]
 
 

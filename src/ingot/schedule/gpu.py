@@ -127,7 +127,7 @@ def _laid_out(fused: Fused) -> _Laid:
             codes, (columns, depth) = blocks_of(constant), constant.shape
             laid[buffer] = Buffer(buffer.name, buffer.dtype, CodeTiles(codes, columns, depth).nbytes), codes
         elif isinstance(constant, Packed):
-            *rows, columns = constant.array.shape
+            *rows, columns = constant.shape
             size = int(np.prod(rows)) * line_of(columns, buffer.dtype)
             laid[buffer] = Buffer(buffer.name, buffer.dtype, size), None
     return laid

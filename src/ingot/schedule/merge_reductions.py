@@ -105,12 +105,11 @@ def _kernel(nest: Nest, together: Sequence[Kernel], origins: dict[Kernel, tuple[
 
 def _reduction_of(kernel: Kernel) -> Nest | None:
     """The nest of a kernel that reduces, and stores what it reduced to; None of any other."""
-    if len(kernel.nests) != 1 or not isinstance(kernel.nests[0], Nest):
-        return None
-    match collapse(kernel.nests[0]):
-        case Nest(stages=(first, last)) as nest if first.inner and not last.inner and not last.starts:
+    match kernel.nests:
+        case (Nest(stages=(first, last)) as nest,) if first.inner and not last.inner and not last.starts:
             sums = all(isinstance(statement, Update) for statement in first.body)
-            return nest if sums and all(isinstance(statement, Store) for statement in last.body) else None
+            if sums and all(isinstance(statement, Store) for statement in last.body):
+                return collapse(nest)  # which has the same statements, in fewer loops
     return None
 
 

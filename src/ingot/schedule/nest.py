@@ -29,6 +29,7 @@ from ingot.schedule.interleave import interleaved
 from ingot.schedule.interleave_chains import interleave_chains
 from ingot.schedule.jam import jam_of, shared_innermost
 from ingot.schedule.loads_inside import loads_inside
+from ingot.schedule.merge_parts import parts_in_rows
 from ingot.schedule.narrow_positions import narrow_positions
 from ingot.schedule.pad_rows import in_parts
 from ingot.schedule.pairs import pairs_in_tiles
@@ -62,9 +63,7 @@ def schedule_nest(nest: Nest, name: str, target: Target) -> tuple[Statement, ...
 
     What large windows slide over is staged in scratch memory, whose name begins with `name`.
     """
-    nest = collapse(nest)
-    if any(isinstance(node, Position) for node in walk(nest)):
-        nest = narrow_positions(loads_inside(nest))
+    nest = _inside(collapse(nest))
     blocks = turned(nest, target) or interleaved(nest, target) or repeated(nest, target)
     if blocks is not None:
         return _shared(blocks.rows, blocks.statements)
@@ -77,6 +76,37 @@ def schedule_nest(nest: Nest, name: str, target: Target) -> tuple[Statement, ...
         return _shared(*chains)
     nest = reuse_costly(nest)
     return _shared(nest.rows, tuple(statement for stage in nest.stages for statement in _vectored(stage)))
+
+
+def schedule_parts(nests: Sequence[Nest], target: Target) -> tuple[Statement, ...] | None:
+    """The loops of nests that store parts of the same rows, a row after another; None where one is better by itself."""
+    nests = [_inside(nest) for nest in nests]
+    if not all(_is_row(nest, collapse(nest), target) for nest in nests):
+        return None
+    whole = collapse(parts_in_rows(nests))
+    loops: list[Statement] = []
+    for stage in whole.stages:
+        if not stage.inner:
+            loops += stage.body
+            continue
+        (along,) = stage.inner
+        kind = kind_of_row(along, stage.body, target)
+        loops += in_parts(stage.body, along, target) or (For(along, stage.body, kind),)
+    return _shared(whole.rows, tuple(loops))
+
+
+def _inside(nest: Nest) -> Nest:
+    """A nest whose positions are as narrow as can be."""
+    has_positions = any(isinstance(node, Position) for node in walk(nest))
+    return narrow_positions(loads_inside(nest)) if has_positions else nest
+
+
+def _is_row(nest: Nest, collapsed: Nest, target: Target) -> bool:
+    """Whether a nest is to run along its last row, in vectors, or one by one if it stores apart."""
+    if any(blocks(collapsed, target) is not None for blocks in (turned, interleaved, repeated)):
+        return False
+    across, _ = contiguous_axis(nest.rows, nest.stages)
+    return across is None or across is nest.rows[-1]
 
 
 def _across(nest: Nest, across: Var, name: str, target: Target) -> tuple[Statement, ...] | Staged:

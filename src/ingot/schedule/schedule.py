@@ -44,8 +44,9 @@ from ingot.schedule.forward_stores import forward_stores
 from ingot.schedule.fusion_limits import fusion_limits
 from ingot.schedule.hoist_packing import hoist_packing
 from ingot.schedule.merge_epilogues import grouped, merge_epilogues
+from ingot.schedule.merge_parts import parts_of_rows
 from ingot.schedule.merge_reductions import merge_reductions
-from ingot.schedule.nest import collapse, schedule_nest
+from ingot.schedule.nest import collapse, schedule_nest, schedule_parts
 from ingot.schedule.recurrence import enclose_loops
 from ingot.schedule.sequential import schedule_statements
 from ingot.schedule.sort import schedule_sort
@@ -134,7 +135,7 @@ def _divided(kernel: Kernel) -> tuple[Kernel, ...]:
 
 
 def _schedule_nests(kernel: Kernel, target: Target) -> tuple[Kernel, ...]:
-    nests = tuple(_schedule(nest, kernel.name, target) for nest in kernel.nests)
+    nests = tuple(nest for group in parts_of_rows(kernel.nests) for nest in _schedule_group(group, kernel.name, target))
     return _with_rows_before(kernel, nests)
 
 
@@ -152,6 +153,13 @@ def _with_rows_before(kernel: Kernel, nests: Sequence[KernelNest]) -> tuple[Kern
         return (own,)
     writes = [buffer for rows in rounding for buffer in (rows.rounded, rows.scales, rows.totals)]
     return kernel_of(f"{kernel.name}_rows", rounding, writes), own
+
+
+def _schedule_group(group: Sequence[KernelNest], name: str, target: Target) -> Sequence[KernelNest]:
+    """Nests that store parts of the same rows, as one where that pays, else each by itself."""
+    parts = [nest for nest in group if isinstance(nest, Nest)]
+    together = schedule_parts(parts, target) if len(parts) > 1 else None
+    return [_schedule(nest, name, target) for nest in group] if together is None else [together]
 
 
 def _schedule(nest: KernelNest, name: str, target: Target) -> KernelNest:

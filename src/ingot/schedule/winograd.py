@@ -79,7 +79,8 @@ def winograd_of(product: Contraction, weights: Packed, name: str, target: Target
 
 def at_points(filters: Array, side: int) -> Array:
     """[row, column, channel, filter]: the values of filters of shape [3, 3, channel, filter] at points, in float64."""
-    rows = _values_of(filters.astype(np.float64), side)
+    in_order = filters.astype(np.float64, order="C")  # or each value at a point is brought into this order
+    rows = _values_of(in_order, side)
     return _values_of(rows.swapaxes(0, 1), side).swapaxes(0, 1)
 
 
@@ -194,7 +195,7 @@ def _transformed(product: Contraction, weights: Packed, side: int, name: str, ta
         Buffer(f"{name}_zeros", product.dtype, channels),
         tile_of(product.dtype, None, extent(product.n), target),  # it has tiles for any rest of the rows
     )
-    original_filters = Constant(narrow, (plain.size,), np.ascontiguousarray(plain).reshape(-1))
+    original_filters = Constant(narrow, plain.shape, plain)
     wide = plain.astype(product.dtype.numpy, copy=False)
     return Transformed(nest, {nest.rhs.buffer: Filters(wide, side), original.buffer: original_filters})
 

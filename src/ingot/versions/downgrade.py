@@ -16,7 +16,7 @@ from ingot.ir.sort import captures
 from ingot.ir.tensor import Tensor
 from ingot.ir.types import Type
 from ingot.ir.value import Value
-from ingot.ops.catalog import Catalog
+from ingot.ops.catalog import Catalog, with_downgrades
 from ingot.ops.define import Operator
 from ingot.ops.facts import Fact, of_constant
 from ingot.ops.rewrite import drop_defaults, rewrite
@@ -70,7 +70,7 @@ class Descent:
         assert graph is not None
         place = f"in node '{node.label}' ({node.op_type}-{version})"
         shown = f"{spelled_out(operator.domain)} {version - 1}"
-        if "downgrade" not in operator.rules:
+        if "downgrade" not in with_downgrades(operator).rules:
             reason = refusal.message if refusal else f"{node.op_type} has no equivalent there"
             raise UnsupportedError(f"{shown} cannot express this: {reason}", where=(place,))
         inputs = list(node.inputs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from typing import Any, Protocol
 
@@ -19,6 +20,17 @@ class NotThere(InputError):
 def is_number(part: str) -> bool:
     """Whether a part of a path is the number of something: Python refuses to read numbers of thousands of digits."""
     return len(part) <= _MOST_DIGITS and part.isascii() and part.isdecimal()
+
+
+def stated(body: bytes) -> dict[str, Json]:
+    """The object, in JSON, in the body of a request, empty if there is no body; NotThere if it is no such thing."""
+    try:
+        content = json.loads(body or b"{}")
+    except (ValueError, RecursionError):
+        content = None
+    if not isinstance(content, dict):
+        raise NotThere("a request of the page has an object, in JSON")
+    return content
 
 
 class Answering(Protocol):

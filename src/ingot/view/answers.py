@@ -158,6 +158,10 @@ class Answers:
         """The values of all graphs, by name."""
         return {value.name: value for graph in self.model.graphs() for value in graph.values() if value.name}
 
+    def nodes(self) -> list[Node]:
+        """The nodes of all graphs, but for those that only state a constant."""
+        return [node for graph in self.model.graphs() for node in graph.nodes if not is_constant_node(node)]
+
     def _model(self) -> Json:
         if self._first is None:
             with uncollected():
@@ -168,7 +172,7 @@ class Answers:
         scene = self.scene
         opened = opened_at_first(scene)
         levels = _levels_in(place(scene, scene.root, opened))
-        nodes = [node for graph in self.model.graphs() for node in graph.nodes if not is_constant_node(node)]
+        nodes = self.nodes()
         weights = _weights(self.model)
         return {
             "title": self.title,

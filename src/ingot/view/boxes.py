@@ -145,7 +145,7 @@ def _constant(tensor: Tensor | SparseTensor) -> str:
     """The elements of a small constant, else its sizes."""
     is_small = isinstance(tensor, Tensor) and tensor.size <= _MOST_SHOWN and tensor.external is None
     if is_small and isinstance(tensor, Tensor) and len(tensor.shape) < 2 and tensor.size:
-        elements = [_element(element) for element in tensor.numpy().reshape(-1).tolist()]
+        elements = [_element(element) for element in tensor.elements()]
         return _short(elements[0] if not tensor.shape else f"[{', '.join(elements)}]")
     return _short("⟨" + " × ".join(map(str, tensor.shape)) + "⟩")
 

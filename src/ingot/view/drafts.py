@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
 
-import numpy as np
-
 from ingot.dataclass import dataclass
-from ingot.view.flow import Flow, Indices
+from ingot.view.flow import Edges, Flow
 from ingot.view.scopes import Path, Scope
 
 _MOST_ROUNDS = 60
@@ -30,9 +28,9 @@ class Drafts:
         self._flow = flow
         self._paths = list(paths)
         self._connected: dict[tuple[int, ...], list[list[int]]] = {}
-        self._owner = np.full(len(flow.leaves), -1, np.int64)
+        self._owner = [-1] * len(flow.leaves)
 
-    def divide(self, leaves: Sequence[int], edges: Indices, depth: int) -> list[Draft]:
+    def divide(self, leaves: Sequence[int], edges: Edges, depth: int) -> list[Draft]:
         """The parts of a group of leaves at a depth of scopes, each after what it reads.
 
         `edges` are those between the leaves. The order is that of the file where the graph has a cycle by itself.
@@ -46,20 +44,25 @@ class Drafts:
                 self._lift(
                     (leaf for circle in circles for place in circle for leaf in drafts[place].leaves), depth, all_=True
                 )
-            elif not sum(self._break(circle, drafts, depth) for circle in circles):
+            elif not sum(self._break(circle, drafts, edges, depth) for circle in circles):
                 return drafts
         return self._by_scope(leaves, depth)
 
-    def edges_inside(self, drafts: Sequence[Draft], edges: Indices) -> list[Indices]:
+    def edges_inside(self, drafts: Sequence[Draft], edges: Edges) -> list[list[int]]:
         """The edges that stay in each draft."""
+        inside: list[list[int]] = [[] for _ in drafts]
+        for edge, (source, target) in zip(edges, self._owners(drafts, edges), strict=True):
+            if source == target:
+                inside[source].append(edge)
+        return inside
+
+    def _owners(self, drafts: Sequence[Draft], edges: Edges) -> Iterator[tuple[int, int]]:
+        """The places of the drafts that edges lead from and to."""
+        owner, sources, targets = self._owner, self._flow.sources, self._flow.targets
         for place, draft in enumerate(drafts):
-            self._owner[draft.leaves] = place
-        source, target = self._owner[self._flow.sources[edges]], self._owner[self._flow.targets[edges]]
-        inner = edges[source == target]
-        owner = source[source == target]
-        order = np.argsort(owner, kind="stable")
-        bounds = np.searchsorted(owner[order], np.arange(len(drafts) + 1))
-        return [inner[order[bounds[place] : bounds[place + 1]]] for place in range(len(drafts))]
+            for leaf in draft.leaves:
+                owner[leaf] = place
+        return ((owner[sources[edge]], owner[targets[edge]]) for edge in edges)
 
     def _by_scope(self, leaves: Sequence[int], depth: int) -> list[Draft]:
         scoped: dict[Scope, Draft] = {}
@@ -75,12 +78,9 @@ class Drafts:
                 drafts.append(draft)
         return drafts
 
-    def _sorted(self, drafts: Sequence[Draft], edges: Indices) -> tuple[list[int], list[list[int]]]:
+    def _sorted(self, drafts: Sequence[Draft], edges: Edges) -> tuple[list[int], list[list[int]]]:
         """The places of drafts in topological order, and the strongly connected ones that have none."""
-        for place, draft in enumerate(drafts):
-            self._owner[draft.leaves] = place
-        source, target = self._owner[self._flow.sources[edges]], self._owner[self._flow.targets[edges]]
-        pairs = {pair for pair in zip(source.tolist(), target.tolist(), strict=True) if pair[0] != pair[1]}
+        pairs = {pair for pair in self._owners(drafts, edges) if pair[0] != pair[1]}
         waits = [0] * len(drafts)
         after: list[list[int]] = [[] for _ in drafts]
         for a, b in pairs:
@@ -102,7 +102,7 @@ class Drafts:
             circle for circle in strongly_connected(after, [p for p, w in enumerate(waits) if w]) if len(circle) > 1
         ]
 
-    def _break(self, circle: Sequence[int], drafts: Sequence[Draft], depth: int) -> bool:
+    def _break(self, circle: Sequence[int], drafts: Sequence[Draft], edges: Edges, depth: int) -> bool:
         """Change the scopes of drafts that flow in a circle, so that there is less of it; whether that is possible."""
         scoped = sorted((drafts[place] for place in circle if drafts[place].scope), key=lambda draft: len(draft.leaves))
         if not scoped:
@@ -114,7 +114,7 @@ class Drafts:
                     self._paths[drafts[place].leaves[0]] = path
             return True
         for draft in scoped:
-            pieces = self._pieces(draft.leaves)
+            pieces = self._pieces(draft.leaves, edges)
             if len(pieces) > 1:  # a module that is called more than once
                 self._number_calls(draft, pieces, depth)
                 return True
@@ -135,17 +135,14 @@ class Drafts:
             path = self._paths[leaf]
             self._paths[leaf] = path[:depth] if all_ else (*path[:depth], *path[depth + 1 :])
 
-    def _pieces(self, leaves: Sequence[int]) -> list[list[int]]:
-        """The leaves that are connected with each other, whatever the direction."""
+    def _pieces(self, leaves: Sequence[int], edges: Edges) -> list[list[int]]:
+        """The leaves that edges among these connect with each other, whatever the direction."""
         key = tuple(leaves)  # the same module is in a circle again and again, until all circles are broken
         if key not in self._connected:
-            self._connected[key] = self._connected_leaves(leaves)
+            self._connected[key] = self._connected_leaves(leaves, edges)
         return self._connected[key]
 
-    def _connected_leaves(self, leaves: Sequence[int]) -> list[list[int]]:
-        inside = np.zeros(len(self._owner), np.bool_)
-        inside[leaves] = True
-        both = inside[self._flow.sources] & inside[self._flow.targets]
+    def _connected_leaves(self, leaves: Sequence[int], edges: Edges) -> list[list[int]]:
         leader = {leaf: leaf for leaf in leaves}
 
         def first(leaf: int) -> int:
@@ -154,8 +151,10 @@ class Drafts:
                 leaf = leader[leaf]
             return leaf
 
-        for a, b in zip(self._flow.sources[both].tolist(), self._flow.targets[both].tolist(), strict=True):
-            leader[first(a)] = first(b)
+        for edge in edges:
+            source, target = self._flow.sources[edge], self._flow.targets[edge]
+            if source in leader and target in leader:
+                leader[first(source)] = first(target)
         pieces: dict[int, list[int]] = {}
         for leaf in leaves:
             pieces.setdefault(first(leaf), []).append(leaf)

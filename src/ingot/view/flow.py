@@ -6,23 +6,29 @@ shown inside of the nodes that read them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Literal
+from collections.abc import Iterator, Sequence
+from typing import Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from ingot.dataclass import dataclass
+from ingot.dtypes import DType
 from ingot.ir.graph import Graph
 from ingot.ir.node import Node
 from ingot.ir.sort import reads
 from ingot.ir.tensor import SparseTensor, Tensor
 from ingot.ir.value import Value
 
-Indices = npt.NDArray[np.int64]
+Edges: TypeAlias = Sequence[int]
+"""Edges of a flow, by their index in it."""
 
 _CONSTANTS = ("Constant",)
-_NUMBERS = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64}
+_NUMBERS = {
+    "value_float": DType.FLOAT32,
+    "value_floats": DType.FLOAT32,
+    "value_int": DType.INT64,
+    "value_ints": DType.INT64,
+}
 """How a Constant node may state numbers besides as a tensor."""
 
 
@@ -51,9 +57,9 @@ class Flow:
 
     leaves: list[Leaf]
     named: list[Value]
-    sources: Indices
-    targets: Indices
-    values: Indices
+    sources: list[int]
+    targets: list[int]
+    values: list[int]
 
 
 def flow_of(graph: Graph) -> Flow:
@@ -71,14 +77,15 @@ def flow_of(graph: Graph) -> Flow:
     leaves += [Leaf("node", node, None) for node in nodes]
     leaves += [Leaf("output", None, value) for value in graph.outputs]
     numbers: dict[Value, int] = {}
-    edges: list[tuple[int, int, int]] = []
+    sources, targets, values = [], [], []
     for place, leaf in enumerate(leaves[first:], first):
         for value in dict.fromkeys(_read(leaf.node) if leaf.node is not None else [leaf.value] if leaf.value else []):
             source = producers.get(value)
             if source is not None:
-                edges.append((source, place, numbers.setdefault(value, len(numbers))))
-    table = np.array(edges, np.int64).reshape(-1, 3)
-    return Flow(leaves, list(numbers), table[:, 0], table[:, 1], table[:, 2])
+                sources.append(source)
+                targets.append(place)
+                values.append(numbers.setdefault(value, len(numbers)))
+    return Flow(leaves, list(numbers), sources, targets, values)
 
 
 def is_constant_node(node: Node) -> bool:
@@ -98,7 +105,7 @@ def constant_of(value: Value | None) -> Tensor | SparseTensor | None:
     if isinstance(tensor, Tensor):
         return tensor
     stated = ((value.producer.get(name), dtype) for name, dtype in _NUMBERS.items())
-    return next((Tensor(np.array(each, dtype)) for each, dtype in stated if each is not None), None)
+    return next((_stated(each, dtype) for each, dtype in stated if each is not None), None)
 
 
 def _read(node: Node) -> Iterator[Value]:
@@ -108,3 +115,8 @@ def _read(node: Node) -> Iterator[Value]:
 def _is_outer(value: Value, graph: Graph) -> bool:
     """Whether a value is computed around a graph; what nothing defines counts as outer too."""
     return constant_of(value) is None and value.graph is not graph
+
+
+def _stated(number: object, dtype: DType) -> Tensor:
+    """The tensor of a number or a list of them that a node states."""
+    return Tensor(np.array(number, dtype.numpy))

@@ -6,14 +6,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-import numpy as np
-
 from ingot.ir.attribute import AttributeKind
 from ingot.ir.node import Node
 from ingot.ir.value import Value
 from ingot.view.drafts import Draft, Drafts
-from ingot.view.flow import Flow, Indices, Leaf, constant_of
-from ingot.view.repeats import best_repeat, crossings
+from ingot.view.flow import Edges, Flow, Leaf, constant_of
+from ingot.view.repeats import Pairs, best_repeat, crossings
 from ingot.view.scopes import scopes_of
 from ingot.view.titles import RESIDUAL, title_of
 from ingot.view.tree import Group, Part, Tree, flat
@@ -53,7 +51,7 @@ def grouped(flow: Flow, title: str = "", *, is_inner: bool = False) -> Tree:
     A graph that `is_inner`, of a node or of a function, is framed by itself: a module that is nearly all of it is not.
     """
     building = _Building(flow)
-    parts = building.parts(list(range(len(flow.leaves))), np.arange(len(flow.sources)), 0)
+    parts = building.parts(list(range(len(flow.leaves))), range(len(flow.sources)), 0)
     if is_inner:
         parts = _without_frame(parts, flow.leaves)
     return Tree(flow, Group("graph", title, _bundled(parts, flow.leaves)))
@@ -98,16 +96,15 @@ class _Building:
             for place, leaf in enumerate(flow.leaves)
         ]
         self._numbers = numbers
-        self._owner = np.full(len(flow.leaves), -1, np.int64)
 
-    def parts(self, leaves: Sequence[int], edges: Indices, depth: int) -> list[Part]:
+    def parts(self, leaves: Sequence[int], edges: Edges, depth: int) -> list[Part]:
         """The parts of a group with these leaves, and edges between them."""
         drafts = self._drafts.divide(leaves, edges, depth)
         inside = self._drafts.edges_inside(drafts, edges)
         parts = [self._part(draft, inner, depth) for draft, inner in zip(drafts, inside, strict=True)]
         return self._shortened(self._folded(parts, edges), edges)
 
-    def _part(self, draft: Draft, edges: Indices, depth: int) -> Part:
+    def _part(self, draft: Draft, edges: Edges, depth: int) -> Part:
         if draft.scope is None or len(draft.leaves) == 1:
             return draft.leaves[0]
         parts = self.parts(draft.leaves, edges, depth + 1)
@@ -120,7 +117,7 @@ class _Building:
                 parts = inner.parts
         return Group("scope", scope.name, parts, scope.of_class)
 
-    def _folded(self, parts: list[Part], edges: Indices) -> list[Part]:
+    def _folded(self, parts: list[Part], edges: Edges) -> list[Part]:
         """Parts, rows of equal ones among them as groups of their own."""
         if not any(isinstance(part, Group) for part in parts) and len(parts) < _LEAST_TO_FOLD:
             return parts
@@ -145,7 +142,7 @@ class _Building:
                     signs[place] = sign
         return signs
 
-    def _fold(self, parts: list[Part], signs: list[int], sizes: list[int], rows: Indices) -> list[Part]:
+    def _fold(self, parts: list[Part], signs: list[int], sizes: list[int], rows: Pairs) -> list[Part]:
         has_modules = any(isinstance(part, Group) for part in parts)
         repeat = best_repeat(signs, sizes, rows, 2 if has_modules else _LEAST_IN_BLOCK)
         if repeat is None:
@@ -156,7 +153,7 @@ class _Building:
             return parts
 
         def slice_of(first: int, end: int) -> list[Part]:
-            inner = rows[(rows >= first).all(axis=1) & (rows < end).all(axis=1)] - first
+            inner = [(a - first, b - first) for a, b in rows if first <= a < end and first <= b < end]
             return self._fold(parts[first:end], signs[first:end], sizes[first:end], inner)
 
         blocks: list[Part] = []
@@ -171,7 +168,7 @@ class _Building:
         row = Group("repeat", title, blocks, _common_class(blocks))
         return [*slice_of(0, repeat.start), row, *slice_of(repeat.end, len(parts))]
 
-    def _shortened(self, parts: list[Part], edges: Indices) -> list[Part]:
+    def _shortened(self, parts: list[Part], edges: Edges) -> list[Part]:
         """Parts, with stretches of single nodes between groups as groups of their own, if there are too many."""
         while len(parts) > (MOST_AMONG_GROUPS if any(isinstance(part, Group) for part in parts) else MOST_PARTS):
             groups: list[Part] = []
@@ -196,7 +193,7 @@ class _Building:
     def _is_node(self, part: Part) -> bool:
         return not isinstance(part, Group) and self._flow.leaves[part].node is not None
 
-    def _stretches(self, run: list[Part], edges: Indices) -> list[Part]:
+    def _stretches(self, run: list[Part], edges: Edges) -> list[Part]:
         """A run of parts, cut at places that few values cross; as it is, if it is short."""
         if len(run) < _LEAST_IN_BLOCK:
             return run
@@ -207,21 +204,16 @@ class _Building:
             ideal, reach = number * len(run) / count, 0.4 * len(run) / count
             places = range(max(cuts[-1] + 2, int(ideal - reach)), min(len(run) - 2, int(ideal + reach)) + 1)
             if places:
-                cuts.append(min(places, key=lambda place: (int(across[place]), abs(place - ideal))))
+                cuts.append(min(places, key=lambda place: (across[place], abs(place - ideal))))
         stretches = [run[first:end] for first, end in zip(cuts, [*cuts[1:], len(run)], strict=True)]
         return [Group("part", self._title(stretch), stretch) for stretch in stretches]
 
-    def _rows(self, parts: Sequence[Part], edges: Indices) -> Indices:
-        """The edges between parts, as rows of their places, each once."""
-        self._owner[self._flow.sources[edges]] = -1
-        self._owner[self._flow.targets[edges]] = -1
-        for place, part in enumerate(parts):
-            self._owner[flat([part])] = place
-        source, target = self._owner[self._flow.sources[edges]], self._owner[self._flow.targets[edges]]
-        between = (source != target) & (source >= 0) & (target >= 0)
-        pairs = np.sort(source[between] * len(parts) + target[between])
-        pairs = pairs[np.diff(pairs, prepend=-1) != 0]  # np.unique imports masked arrays, which takes 10 ms
-        return np.stack(np.divmod(pairs, len(parts)), axis=1)
+    def _rows(self, parts: Sequence[Part], edges: Edges) -> Pairs:
+        """The edges between parts, as pairs of their places, each once."""
+        owner = {leaf: place for place, part in enumerate(parts) for leaf in flat([part])}
+        sources, targets = self._flow.sources, self._flow.targets
+        pairs = {(owner.get(sources[edge]), owner.get(targets[edge])) for edge in edges}
+        return sorted((a, b) for a, b in pairs if a is not None and b is not None and a != b)
 
     def _sign_of(self, part: Part) -> int:
         """A number that equal parts share."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import math
 import re
 import sys
@@ -17,7 +16,7 @@ from ingot.errors import InputError
 from ingot.passes.precisions import PRECISIONS
 from ingot.session import Cancel, Session
 from ingot.tools.bench.cores import allowed
-from ingot.view.answering import NotThere, is_number
+from ingot.view.answering import NotThere, is_number, stated
 from ingot.view.colours import in_colour
 from ingot.view.differences import Difference, differences
 from ingot.view.flowed import flowed, one_tile
@@ -321,13 +320,10 @@ _ACTIONS: dict[str, Callable[[Running, Runs, Mapping[str, Json]], Json]] = {
 
 
 def _options(body: bytes) -> Mapping[str, Json]:
-    """The object in the body of a request; NotThere if it is no such thing."""
-    try:
-        options = json.loads(body or b"{}")
-    except (ValueError, RecursionError):
-        options = None
-    if not isinstance(options, dict) or not isinstance(options.get("shapes", {}), dict):
-        raise NotThere("a request of the page has an object, in JSON")
+    """What a request states; NotThere if its shapes are none."""
+    options = stated(body)
+    if not isinstance(options.get("shapes", {}), dict):
+        raise NotThere("the shapes of a run are an object, in JSON")
     return options
 
 

@@ -114,7 +114,7 @@ class Scene:
         return place.node.op_type, ""
 
     def around(self, number: int) -> int | None:
-        """The level that has this one as a part, of a function that of the first call; None for the main graph."""
+        """The level that has this one as a part, of a function that of a call; None for a graph that nothing opens."""
         return self._places[number].around
 
     def members(self, number: int) -> tuple[int, ...]:
@@ -138,18 +138,23 @@ class Scene:
         return self._numbers[value]
 
     def everything(self) -> Iterator[int]:
-        """The numbers of all levels, those of subgraphs and of functions included."""
-        for function in self.model.functions.values():
-            self._graph(function.graph, None, function.name)
+        """The numbers of all levels, those of subgraphs and functions included; functions without calls come last."""
+        functions = iter(self.model.functions.values())
         number = 0
-        while number < len(self._places):
-            place = self._places[number]
-            if place.tree is not None and place.group is place.tree.root:
-                for leaf in place.tree.flow.leaves:
-                    if leaf.node is not None:
-                        self._body(leaf.node, number)
-            yield number
-            number += 1
+        while True:
+            while number < len(self._places):
+                place = self._places[number]
+                if place.tree is not None and place.group is place.tree.root:
+                    first = self._first[place.tree]
+                    for index, leaf in enumerate(place.tree.flow.leaves, first):
+                        if leaf.node is not None:
+                            self._body(leaf.node, self.leaves[index][0])
+                yield number
+                number += 1
+            function = next(functions, None)
+            if function is None:
+                return
+            self._graph(function.graph, None, function.name)
 
     def _graph(self, graph: Graph, around: int | None, title: str) -> int:
         """The level of a whole graph, which is grouped if it was not yet."""

@@ -1,17 +1,20 @@
 """Serving a page at once, and what it shows when that has been loaded.
 
-The browser starts, and fetches and draws an empty page, while numpy is imported and the model is read.
+The browser starts, and fetches and draws an empty page, while the model is read.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from collections.abc import Callable
+from typing import TextIO
 
 from ingot.runtime.garbage import uncollected
 from ingot.view.answering import Answering, Awaited
 from ingot.view.bundled import put_together
+from ingot.view.later import imported_later
 from ingot.view.server import Server
 
 _SWITCHING = 0.0005
@@ -19,6 +22,28 @@ _SWITCHING = 0.0005
 
 _TELLING = 3.0
 """Seconds that a page which was opened has to ask why there is nothing to show."""
+
+
+_AT_ONCE = "4"
+"""The exponent of how many cycles a thread of OpenBLAS spins before it sleeps, the least it takes.
+
+numpy starts one for each processor as it is imported, and each would spin for 20 ms, beside the browser that draws.
+"""
+
+
+def serve_until_interrupted(load: Callable[[], Answering], *, port: int = 0, open_browser: bool) -> None:
+    """Serve what a function loads until Ctrl-C; the address goes to stdout. Errors as of `serve_while_loading`."""
+    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", _AT_ONCE)
+    imported_later("numpy")
+    try:
+        server = serve_while_loading(load, lambda url: _say(sys.stdout, url), port=port, open_browser=open_browser)
+    except KeyboardInterrupt:  # while the model was being loaded
+        return
+    _say(sys.stderr, "serving until Ctrl-C")
+    try:
+        server.wait()
+    except KeyboardInterrupt:
+        server.close()
 
 
 def serve_while_loading(
@@ -49,6 +74,13 @@ def serve_while_loading(
         sys.setswitchinterval(switching)
     awaited.give(answers)
     return server
+
+
+def _say(stream: TextIO | None, text: str) -> None:
+    """Write a line to stdout or stderr, if there is one."""
+    if stream is not None:
+        stream.write(f"{text}\n")
+        stream.flush()
 
 
 def show_in_browser(url: str) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import field
 from typing import Literal, TypeAlias
 
-import numpy as np
-
 from ingot.dataclass import dataclass
-from ingot.view.flow import Flow, Indices
+from ingot.view.flow import Flow
 
 GroupKind = Literal["graph", "scope", "repeat", "block", "part"]
 """A whole graph; a module; equal parts in a row; one of these; and a stretch of a graph too long to be drawn."""
@@ -65,12 +64,13 @@ class Tree:
         order: list[int] = []
         self._ranges: dict[Group, tuple[int, int]] = {}
         self._number(root, order)
-        self.places = np.zeros(len(flow.leaves), np.int64)
-        self.places[order] = np.arange(len(order))
-        sources, targets = self.places[flow.sources], self.places[flow.targets]
-        self._by_source, self._by_target = np.argsort(sources, kind="stable"), np.argsort(targets, kind="stable")
-        self._sources, self._targets = sources, targets
-        self._sorted_sources, self._sorted_targets = sources[self._by_source], targets[self._by_target]
+        self.places = [0] * len(flow.leaves)
+        for place, leaf in enumerate(order):
+            self.places[leaf] = place
+        self._sources = [self.places[leaf] for leaf in flow.sources]
+        self._targets = [self.places[leaf] for leaf in flow.targets]
+        self._by_source = sorted(range(len(self._sources)), key=self._sources.__getitem__)
+        self._by_target = sorted(range(len(self._targets)), key=self._targets.__getitem__)
 
     def count(self, part: Part) -> int:
         """The number of leaves in a part."""
@@ -82,28 +82,20 @@ class Tree:
     def wires(self, group: Group) -> list[Wire]:
         """What flows between the parts of a group, and in and out of it: each value once for a pair of parts."""
         first, end = self._ranges[group]
-        begin, stop = np.searchsorted(self._sorted_sources, [first, end])
-        leaving = self._by_source[begin:stop]
-        begin, stop = np.searchsorted(self._sorted_targets, [first, end])
-        entering = self._by_target[begin:stop]
-        entering = entering[(self._sources[entering] < first) | (self._sources[entering] >= end)]
-        edges = np.sort(np.concatenate([leaving, entering]))
-        starts = np.array([self._start(part) for part in group.parts], np.int64)
-        source, target = self._part_of(self._sources[edges], starts, first, end), None
-        target = self._part_of(self._targets[edges], starts, first, end)
-        across = source != target
-        rows = zip(
-            self.flow.values[edges][across].tolist(), source[across].tolist(), target[across].tolist(), strict=True
-        )
-        return [Wire(v, None if s < 0 else s, None if t < 0 else t) for v, s, t in dict.fromkeys(rows)]
+        sources, targets = self._sources, self._targets
+        leaving = _between(self._by_source, sources, first, end)
+        entering = _between(self._by_target, targets, first, end)
+        edges = sorted([*leaving, *(edge for edge in entering if not first <= sources[edge] < end)])
+        starts = [self._start(part) for part in group.parts]
 
-    def _part_of(self, places: Indices, starts: Indices, first: int, end: int) -> Indices:
-        parts = np.searchsorted(starts, places, side="right") - 1
-        parts[(places < first) | (places >= end)] = -1
-        return parts
+        def part_of(place: int) -> int | None:
+            return bisect_right(starts, place) - 1 if first <= place < end else None
+
+        rows = dict.fromkeys((self.flow.values[edge], part_of(sources[edge]), part_of(targets[edge])) for edge in edges)
+        return [Wire(value, source, target) for value, source, target in rows if source != target]
 
     def _start(self, part: Part) -> int:
-        return self._ranges[part][0] if isinstance(part, Group) else int(self.places[part])
+        return self._ranges[part][0] if isinstance(part, Group) else self.places[part]
 
     def _number(self, root: Group, order: list[int]) -> None:
         """Give each leaf a place so that those of a group stand together."""
@@ -123,3 +115,9 @@ class Tree:
 def flat(parts: Sequence[Part]) -> list[int]:
     """The leaves in parts, in order."""
     return list(Group("part", "", list(parts)).leaves())
+
+
+def _between(order: list[int], places: list[int], first: int, end: int) -> list[int]:
+    """The edges, which are in the order of their places, from a place to before another."""
+    begin = bisect_left(order, first, key=places.__getitem__)
+    return order[begin : bisect_left(order, end, begin, key=places.__getitem__)]

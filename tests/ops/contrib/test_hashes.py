@@ -35,7 +35,10 @@ def test_hashes_of_rows(dtype: Any, past: bool, end: bool, reset: int, segments:
     args += [np.arange(4).astype(dtype) * 1000 if past else None, np.asarray(3, dtype) if end else None]
     args += [np.sort(RNG.integers(0, 3, (2, 7)), axis=1).astype(np.int32) if segments else None]
     options: dict[str, Any] = {"max_ngram_size": MOST, "n_head_per_ngram": HEADS, "pad_id": 5, "reset_on_eos": reset}
-    agrees("NGramHashMapping", *stripped(*args), outputs=2, compiled=False, **options)
+    for constant in ((), (2,)):
+        compiled = bool(constant)
+        agrees("NGramHashMapping", *stripped(*args), outputs=2, constant=constant, compiled=compiled, **options)
+        args[0] = args[0] * 10**8  # products wrap around
 
 
 @pytest.mark.parametrize("past", [False, True])

@@ -10,6 +10,8 @@ import pytest
 
 from ingot.errors import CheckError, InputError, ShapeError
 from ingot.ops.catalog import standard
+from ingot.ops.limit import allowing
+from ingot.ops.math.operands import require_fit
 
 
 def call(name: str, *inputs: Any, **attributes: Any) -> Any:
@@ -149,6 +151,22 @@ def test_extremes_pass_nan_on() -> None:
     x, y = np.array([1, np.nan], np.float32), np.array([np.nan, 2], np.float32)
     assert np.isnan(call("Max", x, y)).all()
     assert np.isnan(call("Min", x, y)).all()
+
+
+@pytest.mark.parametrize("shapes", [((0,), (3,)), ((2, 1), (2, 3, 5)), ((4,), (2, 4, 1, 3))])
+def test_a_short_look_at_two_shapes_refuses_what_does_not_broadcast(shapes: Any) -> None:
+    with pytest.raises(ShapeError):
+        require_fit(*map(np.zeros, shapes))
+
+
+@pytest.mark.parametrize("shapes", [((), (3,)), ((1,), (7, 1)), ((2, 1), (3, 2, 5)), ((4, 1, 3), (2, 4, 2, 1))])
+def test_two_shapes_that_broadcast_are_taken_within_limits(shapes: Any) -> None:
+    arrays = [np.zeros(shape) for shape in shapes]
+    nbytes = np.broadcast(*arrays).size * 8
+    with allowing(nbytes):
+        require_fit(*arrays)
+    with allowing(nbytes - 1), pytest.raises(InputError, match="broadcast to"):
+        require_fit(*arrays)
 
 
 def test_three_tensors_broadcast_together() -> None:

@@ -8,10 +8,23 @@ import numpy as np
 import pytest
 
 from ingot.errors import CheckError, InputError, ShapeError
+from ingot.ops.ml.lookup import translator
 from ingot.ops.ml.maps import cast_map, dict_vectorizer, zip_map
 from ops.ml.one_node import evaluate, inferred, operators_after_upgrade, strings, tensor
 
 NAN = float("nan")
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.int8])
+@pytest.mark.parametrize("key", [0, NAN])
+def test_a_few_numbers_are_found_where_many_are(dtype: Any, key: float) -> None:
+    numbers = np.array([2, 7, 2, -1, 0] if np.issubdtype(dtype, np.integer) else [2, -0.0, 2, key, 1e9], dtype)
+    translate = translator(numbers, np.array([*"abcde", "none"], object), np.dtype(dtype))
+    few = np.array([[2, 0], [-1, 5], [7, 127]] if np.issubdtype(dtype, np.integer) else [[2, NAN], [1e9, 0]], dtype)
+    for x in (few, few[0], few[:0]):
+        many = np.concatenate([x] * 100)
+        assert translate(x).tolist() * 100 == translate(many).tolist()
+        assert translate(x).shape == x.shape
 
 
 def test_features_are_chosen_from_the_last_axis() -> None:

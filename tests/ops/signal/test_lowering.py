@@ -64,7 +64,10 @@ def test_many_long_transforms_are_left_to_the_reference() -> None:
     assert "4096 samples" in refusal("g (float[64, 4096, 1] x) => (y) { y = DFT (x) }")
 
 
-@pytest.mark.parametrize(("attributes", "parts"), [("onesided = 1", 1), ("inverse = 0", 1), ("inverse = 0", 2)])
+@pytest.mark.parametrize(
+    ("attributes", "parts"),
+    [("onesided = 1", 1), ("inverse = 0", 1), ("inverse = 0", 2), ("inverse = 1", 1), ("inverse = 1", 2)],
+)
 @pytest.mark.parametrize("size", [128, 243, 400, 1000, 2048, 4096])
 def test_transforms_of_lengths_with_small_factors_agree(attributes: str, parts: int, size: int) -> None:
     assert len(factors_of(size)) == 2 + (size > 1024)
@@ -78,7 +81,10 @@ def test_transforms_in_steps_of_every_type_agree(kind: str) -> None:
     agree(f"g ({kind}[B, 256, 2] x) => (y) {{ y = DFT (x) }}", rtol, atol, x=floats(2, 256, 2).astype(dtype))
 
 
-@pytest.mark.parametrize(("length", "attributes", "parts"), [(200, "onesided = 1", 1), (480, "inverse = 0", 2)])
+@pytest.mark.parametrize(
+    ("length", "attributes", "parts"),
+    [(200, "onesided = 1", 1), (480, "inverse = 0", 2), (200, "inverse = 1", 2), (480, "inverse = 1", 1)],
+)
 @pytest.mark.parametrize("axis", [1, 2])
 def test_transforms_in_steps_of_a_longer_or_shorter_signal_agree(
     length: int, attributes: str, parts: int, axis: int

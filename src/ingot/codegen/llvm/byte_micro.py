@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.loops import Loops
-from ingot.codegen.llvm.micro import Cells
+from ingot.codegen.llvm.micro import Cells, fetch_ahead
 from ingot.codegen.llvm.types import I8, I16, I32, I64, is_signed, vector
 from ingot.dims import Dim
 from ingot.loops.ir import ByteDot, Load, Tile
@@ -34,13 +34,18 @@ def accumulate_bytes(
     step: Dim,
     panel: ir.Value,
     depth: ir.Value,
+    ahead: ir.Value | None = None,
 ) -> None:
-    """Add `depth` terms to each accumulator: bytes of a row, `step` apart, times those of a column."""
+    """Add `depth` terms to each accumulator: bytes of a row, `step` apart, times those of a column.
+
+    Of each row of the panel, a line is prefetched that lies so many bytes `ahead`.
+    """
     b, dot = loops.b, tile.dot
     assert isinstance(dot, ByteDot)
     units = _Units(loops, left, dot, step)
     whole = depth if dot.terms == 1 else b.lshr(depth, I64(dot.terms.bit_length() - 1))
     with loops.loop(I64(0), whole, 1) as k:
+        fetch_ahead(b, b.gep(panel, [b.mul(k, I64(tile.columns))], source_etype=I32), ahead)
         _add(loops, tile, cells, panel, k, [units.whole(row, k) for row in rows])
     if dot.rest:
         rest = b.sub(depth, b.mul(whole, I64(dot.terms)))

@@ -27,13 +27,17 @@ _FLOATS = (DType.FLOAT32, DType.FLOAT64)
 
 @dataclass(frozen=True, slots=True)
 class ByteRounding:
-    """A number that is rounded from `least` to `most`, divided by `divisor` before, and has `zero` added to it."""
+    """A number that is rounded from `least` to `most`, divided by `divisor` before, and has `zero` added to it.
+
+    With `saturates`, it is small enough for int32, and the limits are those of the byte that it becomes.
+    """
 
     x: Scalar
     divisor: Scalar | None
     least: Scalar
     most: Scalar
     zero: Scalar | None
+    saturates: bool
 
 
 def byte_rounding(value: Apply) -> ByteRounding | None:
@@ -46,21 +50,26 @@ def byte_rounding(value: Apply) -> ByteRounding | None:
     if not isinstance(inner, Apply) or inner.function != "cast" or inner.dtype is not DType.INT32:
         return None
     (near,) = inner.arguments
-    if not isinstance(near, Apply) or near.function != "round_within" or near.dtype not in _FLOATS:
+    if not _is_rounded(near):
         return None
-    x, least, most = near.arguments
+    assert isinstance(near, Apply)
+    (x, least, most), saturates = near.arguments, near.function == "round_to_byte"
     if isinstance(x, Apply) and x.function == "divide_by_normal":
-        return ByteRounding(x.arguments[0], x.arguments[1], least, most, zero)
-    return ByteRounding(x, None, least, most, zero)
+        return ByteRounding(x.arguments[0], x.arguments[1], least, most, zero, saturates)
+    return ByteRounding(x, None, least, most, zero, saturates)
 
 
 def scaled_steps(value: Apply) -> tuple[Scalar, Scalar] | None:
     """The factors of `round_within(x, least, most) * scale + 0.0`, which one instruction computes; None of others."""
     match value:
         case Apply(function="add", arguments=(Apply(function="multiply", arguments=(near, scale)), Literal(value=0.0))):
-            if isinstance(near, Apply) and near.function == "round_within" and near.dtype in _FLOATS:
+            if _is_rounded(near):
                 return near, scale
     return None
+
+
+def _is_rounded(near: Scalar) -> bool:
+    return isinstance(near, Apply) and near.function in ("round_within", "round_to_byte") and near.dtype in _FLOATS
 
 
 def rounds_at_once(b: Builder, dtype: DType, lanes: int) -> bool:
@@ -102,6 +111,15 @@ def nearest(b: Builder, x: ir.Value) -> ir.Value:
         ]
         count *= 2
     return parts[0]
+
+
+def saturated(b: Builder, x: ir.Value, dtype: DType) -> ir.Value:
+    """A vector of int32s as the nearest bytes of a type."""
+    assert isinstance(x.type, ir.VectorType)
+    lanes, least, most = x.type.count, *((-128, 127) if dtype is DType.INT8 else (0, 255))
+    for function, limit in (("smax", least), ("smin", most)):
+        x = scalars.intrinsic(b, function, x.type, [x, ir.Constant(x.type, [limit] * lanes)])
+    return b.trunc(x, vector(I8, lanes))
 
 
 def _converted(b: Builder, x: ir.Value, kind: ir.Type, lanes: int) -> ir.Value:

@@ -14,10 +14,12 @@ from ingot.codegen.llvm.byte_rounding import (
     held,
     nearest,
     rounds_at_once,
+    saturated,
     scaled_steps,
 )
 from ingot.codegen.llvm.emitter import Frame
 from ingot.codegen.llvm.lanes import count_of
+from ingot.codegen.llvm.math.lanes import Floats
 from ingot.codegen.llvm.memory import Memory
 from ingot.codegen.llvm.types import I1, I32, element, is_float, stack_slot, stored, vector
 from ingot.dataclass import dataclass
@@ -112,6 +114,8 @@ class Expressions(Memory):
             return self.scalar(value.arguments[0])
         if value.function == "power" and is_float(operand) and (power := self._power_by_one(*value.arguments)):
             return power
+        if (gated := self._gated(value)) is not None:
+            return gated
         arguments = self._alike(*map(self.scalar, value.arguments))
         if value.function == "cast":
             return scalars.cast(self.b, arguments[0], operand, value.dtype)
@@ -120,6 +124,21 @@ class Expressions(Memory):
         if value.function in ("divide", "remainder") and isinstance(arguments[1].type, ir.IntType | ir.VectorType):
             self._report_zero(arguments[1], operand)
         return scalars.apply(self.b, value.function, operand, arguments)
+
+    def _gated(self, product: Apply) -> ir.Value | None:
+        """A number times the sigmoid of one, which is a quotient; None of any other, and of a sigmoid that is known.
+
+        What is of 16 bits is rounded between the two.
+        """
+        if product.function != "multiply" or product.dtype not in (DType.FLOAT32, DType.FLOAT64):
+            return None
+        for factor, gate in (product.arguments, product.arguments[::-1]):
+            if isinstance(gate, Apply) and gate.function == "sigmoid" and id(gate) not in self._known:
+                from ingot.codegen.llvm.math.activation import times_sigmoid  # few kernels have gates
+
+                x, y = self._alike(*map(self.scalar, (factor, *gate.arguments)))
+                return times_sigmoid(Floats(self.b, x), Floats(self.b, y)).value
+        return None
 
     def _power_by_one(self, base: Scalar, exponent: Scalar) -> ir.Value | None:
         """The powers of vectors by one exponent, which a run has; None where there is more than one, or it is known."""
@@ -141,8 +160,7 @@ class Expressions(Memory):
         if divisor is None or count_of(divisor) > 1 or not b.module.fma:
             if divisor is not None:
                 x = b.fdiv(*self._alike(x, divisor))
-            x, least, most = self._alike(x, least, most)
-            steps = held(b, x, least, most)
+            steps = x if rounding.saturates else held(b, *self._alike(x, least, most))
         else:
             numbers = all(
                 isinstance(part, Literal | RuntimeScalar) for part in (rounding.divisor, rounding.least, rounding.most)
@@ -151,10 +169,12 @@ class Expressions(Memory):
                 limits = [b.fmul(*self._alike(limit, divisor)) for limit in (least, most)]
                 reciprocal = b.fdiv(scalars.number(DType.FLOAT32, 1.0, 1), divisor)
                 least, most, divisor, reciprocal = (self.splat(x, lanes) for x in (*limits, divisor, reciprocal))
-            steps = divided(b, held(b, x, least, most), divisor, reciprocal)
+            steps = divided(b, x if rounding.saturates else held(b, x, least, most), divisor, reciprocal)
         codes = nearest(b, steps)
         if rounding.zero is not None:
             codes = b.add(*self._alike(codes, self.scalar(rounding.zero)))
+        if rounding.saturates:
+            return saturated(b, codes, dtype)
         return scalars.cast(b, codes, DType.INT32, dtype)
 
     def _report_zero(self, divisor: ir.Value, dtype: DType) -> None:

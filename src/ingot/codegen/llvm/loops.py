@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ingot.codegen.llvm import ir, scalars
 from ingot.codegen.llvm.builder import Builder
@@ -15,7 +15,7 @@ from ingot.codegen.llvm.vectors import Vectors, invariants
 from ingot.codegen.llvm.work import rounds_of, weight_of
 from ingot.loops.ir import Apply, For, Index, Kind, Let, Load, Scalar, Statement, Store, Update, Var, extent
 from ingot.loops.nest_shape import is_vector, parallel_chain
-from ingot.loops.rewrite import within
+from ingot.loops.rewrite import parts, within
 from ingot.prim.functions import identity
 from ingot.schedule.work import LOOP_GRAIN, MOST_JAMMED, MOST_UNROLLED
 
@@ -109,7 +109,7 @@ class Loops(Vectors):
 
     def statements(self, statements: Sequence[Statement]) -> None:
         """Statements one after another."""
-        for statement in statements:
+        for statement in statements if self._lane is None or self._jammed else self._in_turns(statements):
             if isinstance(statement, For):
                 self._forget({inner.name for inner in within(statement.body) if isinstance(inner, Let | Update)})
             match statement:
@@ -138,6 +138,18 @@ class Loops(Vectors):
                     self._update(statement)
                 case Store():
                     self._store(statement)
+
+    def _in_turns(self, statements: Sequence[Statement]) -> Iterator[Statement]:
+        """Statements without the stores of neighbours, in vectors whose lanes are as far apart, which are emitted."""
+        place = 0
+        while place < len(statements):
+            group = neighbours(statements[place:])
+            if len(group) > 1 and self._is_apart(group[0], len(group)):
+                self._store_interleaved(group[0], [self._lanes_of(store) for store in group])
+                place += len(group)
+            else:
+                yield statements[place]
+                place += 1
 
     def _unrolls(self, statement: For) -> bool:
         """Whether a loop is short enough to be unrolled: those over windows are."""
@@ -245,6 +257,24 @@ class Loops(Vectors):
             return False
         self.b.store_local(scalars.multiply_add(self.b, a, b, total), cell.pointer)
         return True
+
+
+def neighbours(statements: Sequence[Statement]) -> list[Store]:
+    """The stores that statements begin with, of which each stores at the next place and none reads what they store."""
+    group: list[Store] = []
+    for statement in statements:
+        if not isinstance(statement, Store) or any(
+            isinstance(part, Load) and part.buffer is statement.buffer for part in parts([statement.value])
+        ):
+            break
+        if group:
+            first, index = group[0], statement.index
+            if statement.buffer is not first.buffer or frozenset(index.terms) != frozenset(first.index.terms):
+                break
+            if index.offset != first.index.offset + len(group):
+                break
+        group.append(statement)
+    return group
 
 
 def _emit(b: Builder, frame: Frame, statements: Sequence[Statement]) -> None:

@@ -474,17 +474,27 @@ class Memory(Lanes, ABC):
             return False
         return index.factor(block) == 1 and index.factor(lane.var) == block.extent and not self._is_opaque(index)
 
+    def _is_apart(self, statement: Store, count: int) -> bool:
+        """Whether the lanes of a store are so many elements apart, and where they end is known."""
+        lane = self._lane
+        if lane is None or lane.count == 1 or (lane.mask is not None and lane.active is None):
+            return False
+        return statement.index.factor(lane.var) == count and not self._is_opaque(statement.index)
+
     def _lanes_of(self, statement: Store) -> ir.Value:
         """What a statement stores, as a vector of elements."""
         return self._stored(self._in_lanes(self.scalar(statement.value)), statement.buffer.dtype)
 
     def _store_interleaved(self, statement: Store, values: Sequence[ir.Value]) -> None:
-        """Store vectors for the places of a jam so that their first lanes are neighbours, then their second ones."""
-        b, block, lane, dtype = self.b, self._block, self._lane, statement.buffer.dtype
-        assert block is not None
+        """Store vectors where a statement stores so that their first lanes are neighbours, then their second ones.
+
+        They are those for the places of a jam, if there is one around.
+        """
+        b, lane, dtype = self.b, self._lane, statement.buffer.dtype
         assert lane is not None
         many, lanes = len(values), lane.count
-        self.variables[block] = I64(0)
+        if self._block is not None:
+            self.variables[self._block] = I64(0)
         base = self._base(statement.index)
         for number, result in enumerate(interleaved(b, values)):
             address = b.gep(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ingot.codegen.llvm import ir, scalars
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.loops import Loops
-from ingot.codegen.llvm.types import I64, element, is_float, stack_slot, vector, width
+from ingot.codegen.llvm.types import I8, I32, I64, PTR, element, is_float, stack_slot, vector, width
 from ingot.dtypes import DType
 from ingot.loops.ir import Tile
 
@@ -37,11 +37,13 @@ def accumulate(
     apart: int | None = None,
     row_dtype: DType | None = None,
     panel_dtype: DType | None = None,
+    ahead: ir.Value | None = None,
 ) -> None:
     """Add `depth` terms to each accumulator: elements of a row, `step` apart, times those of a column.
 
     The terms of a panel lie `apart` elements from each other, by default as many as the tile has columns. Elements of
-    rows and of panels are of `dtype`, or of narrower types that are widened to it as they are loaded.
+    rows and of panels are of `dtype`, or of narrower types that are widened to it as they are loaded. Of each row of a
+    panel, a line is prefetched that lies so many bytes `ahead`.
     """
     b = loops.b
     row_dtype, panel_dtype = row_dtype or dtype, panel_dtype or dtype
@@ -50,6 +52,7 @@ def accumulate(
     lanes = vector(kind, tile.lanes)
     with loops.loop(I64(0), depth, 1) as k:
         offset = b.mul(k, I64(tile.columns if apart is None else apart))
+        fetch_ahead(b, b.gep(panel, [offset], source_etype=kind), ahead)
         columns = []
         for index in range(tile.vectors):
             place = b.gep(panel, [b.add(offset, I64(index * tile.lanes))], source_etype=kind)
@@ -62,6 +65,14 @@ def accumulate(
             spread = scalars.cast(b, loops.splat(one, tile.lanes), row_dtype, dtype)
             for column, cell in zip(columns, sums, strict=True):
                 b.store(_multiply_add(b, dtype, spread, column, b.load(cell, typ=sums_kind)), cell)
+
+
+def fetch_ahead(b: Builder, row: ir.Value, ahead: ir.Value | None) -> None:
+    """Prefetch the line that is so many bytes ahead of a row of a panel, wherever that is."""
+    if ahead is not None:
+        place = b.gep(row, [ahead], source_etype=I8)
+        for_reading, keep, of_memory = I32(0), I32(3), I32(1)
+        scalars.intrinsic(b, "prefetch", ir.VoidType(), [place, for_reading, keep, of_memory], PTR)
 
 
 def _multiply_add(b: Builder, dtype: DType, x: ir.Value, y: ir.Value, total: ir.Value) -> ir.Value:

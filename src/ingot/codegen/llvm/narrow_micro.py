@@ -29,6 +29,7 @@ def accumulate_narrow(
     panel_dtype: DType,
     depth: ir.Value,
     apart: int | None = None,
+    ahead: ir.Value | None = None,
 ) -> None:
     """As `accumulate` does, for elements of rows, `step` apart, that are of `dtype` or of a narrower type.
 
@@ -36,7 +37,7 @@ def accumulate_narrow(
     """
     b, size = loops.b, loops.frame.size
     if row_dtype is dtype or step != 1:
-        accumulate(loops, dtype, tile, cells, rows, size(step), panel, depth, apart, row_dtype, panel_dtype)
+        accumulate(loops, dtype, tile, cells, rows, size(step), panel, depth, apart, row_dtype, panel_dtype, ahead)
         return
     kind, panel_kind = element(dtype), element(panel_dtype)
     chunk = stack_slot(b, ir.ArrayType(kind, _CHUNK * len(rows)), width(dtype) * tile.lanes)
@@ -46,7 +47,7 @@ def accumulate_narrow(
         for source, target in zip(rows, wide, strict=True):
             _widen(loops, b.gep(source, [start], source_etype=element(row_dtype)), row_dtype, target, dtype, count)
         part = b.gep(panel, [b.mul(start, I64(tile.columns if apart is None else apart))], source_etype=panel_kind)
-        accumulate(loops, dtype, tile, cells, wide, I64(1), part, count, apart, panel_dtype=panel_dtype)
+        accumulate(loops, dtype, tile, cells, wide, I64(1), part, count, apart, panel_dtype=panel_dtype, ahead=ahead)
 
 
 def _widen(loops: Loops, source: ir.Value, narrow: DType, target: ir.Value, dtype: DType, count: ir.Value) -> None:

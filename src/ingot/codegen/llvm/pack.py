@@ -53,20 +53,28 @@ def packed_panels(weights: Packed, tile: Tile) -> Array:
     """The panels of the columns of a right side: in each, the columns of the first group, then of the next."""
     if weights.groups > 1:
         return _grouped_panels(weights, tile)
-    batch, depth, columns = weights.array.shape
+    batch, depth, columns = weights.shape
     width = tile.columns
     panels = -(-columns // width)
     packed = _aligned_zeros(batch, panels, depth, width, weights.array.dtype)
+    source = _with_one_column_axis(weights)
+    before, inner = source.shape[: weights.axes[0]], source.shape[weights.axes[0] : -1]
+    spread = np.moveaxis(packed.reshape(*before, panels, *inner, width), len(before), -2)
     whole = columns // width
-    split = weights.array[:, :, : whole * width].reshape(batch, depth, whole, width)
-    packed[:, :whole] = split.transpose(0, 2, 1, 3)
+    spread[..., :whole, :] = source[..., : whole * width].reshape(*before, *inner, whole, width)
     if whole < panels:
-        packed[:, whole, :, : columns - whole * width] = weights.array[:, :, whole * width :]
+        spread[..., whole, : columns - whole * width] = source[..., whole * width :]
     return packed
 
 
+def _with_one_column_axis(weights: Packed) -> Array:
+    """The array of weights with its columns in one axis, which is copied if they do not lie so."""
+    array = weights.array
+    return array.reshape(*array.shape[: sum(weights.axes[:2])], weights.shape[2])
+
+
 def _grouped_panels(weights: Packed, tile: Tile) -> Array:
-    batch, depth, columns = weights.array.shape
+    batch, depth, columns = weights.shape
     groups, width = weights.groups, tile.columns // weights.groups
     size = columns // groups
     panels = -(-size // width)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.loops import Loops
-from ingot.codegen.llvm.micro import Cells
+from ingot.codegen.llvm.micro import Cells, fetch_ahead
 from ingot.codegen.llvm.types import BF16, F32, I16, I32, I64, vector
 from ingot.dims import Dim
 from ingot.loops.ir import PairDot, Tile
@@ -22,16 +22,19 @@ def accumulate_pairs(
     panel: ir.Value,
     depth: ir.Value,
     apart: int | None = None,
+    ahead: ir.Value | None = None,
 ) -> None:
     """Add `depth` terms to each accumulator: elements of a row, `step` apart, times those of a column.
 
-    Rows of the panel are `apart` pairs apart, where that is more than the columns of the tile.
+    Rows of the panel are `apart` pairs apart, where that is more than the columns of the tile. Of each, a line is
+    prefetched that lies so many bytes `ahead`.
     """
     b, between = loops.b, tile.columns if apart is None else apart
     pairs = b.lshr(depth, I64(1))
 
     def add(k: ir.Value, terms: Sequence[ir.Value]) -> None:
         row = b.gep(panel, [b.mul(k, I64(between))], source_etype=I32)
+        fetch_ahead(b, row, ahead)
         _add(loops, tile, cells, row, terms)
 
     with loops.loop(I64(0), pairs, 1) as k:

@@ -20,7 +20,7 @@ from ingot.codegen.llvm.pair_micro import accumulate_pairs
 from ingot.codegen.llvm.product_panels import ProductPanels
 from ingot.codegen.llvm.product_rows import nested
 from ingot.codegen.llvm.share import Share, Sharing, larger, smaller, up
-from ingot.codegen.llvm.types import I8, I64, stack_slot
+from ingot.codegen.llvm.types import I8, I64, stack_slot, width
 from ingot.codegen.llvm.unpacked import (
     MOST_DOT_ROWS,
     MOST_ROWS,
@@ -44,6 +44,9 @@ from ingot.loops.ir import (
 )
 from ingot.schedule.tile import heights
 from ingot.schedule.work import CONTRACTION_GRAIN, LEAST_TILES, MATRIX_SPEED, ROWS_HIDING_A_READ, UNPACKED_TILES
+
+CACHE_LINE = 64
+"""Bytes of a line of a cache, at least."""
 
 SUM = "sum"
 """The local that holds a sum in the epilogue of a product without groups."""
@@ -157,8 +160,26 @@ class _Emitter(ProductPanels, MatrixProduct):
             return
         with self.loops.loop(begin, end, 1, watched=True) as index:
             row, rows = self._rows_of(index)
+            self.ahead = self._ahead(index, tiles)
             summed(row, rows)
+            self.ahead = None
             self._finish(row, rows, column, columns)
+
+    def _ahead(self, index: ir.Value, tiles: ir.Value) -> ir.Value | None:
+        """How far ahead of what a tile reads of a panel the next panel has what that tile prefetches.
+
+        Each of the first tiles takes a line of every row, so that the next panel is in a core's cache when it is
+        multiplied, by few rows perhaps. Where there are fewer tiles than lines, the panel itself is all that is read.
+        """
+        b, product, tile = self.b, self.product, self.tile
+        if not product.packed or product.unpacks or product.codes is not None or product.number is not None:
+            return None
+        if tile.of_matrices or self.frame.compact:
+            return None
+        lines = max(1, tile.columns * width(product.panel_dtype) // CACHE_LINE)
+        size = b.mul(self.frame.size(self.depth), I64(tile.columns * width(product.panel_dtype)))
+        own = b.mul(smaller(b, index, I64(lines - 1)), I64(CACHE_LINE))
+        return b.select(b.icmp_signed(">=", tiles, I64(lines)), b.add(size, own), I64(0))
 
     def _rows_of(self, index: ir.Value) -> tuple[ir.Value, ir.Value]:
         """The first row of a tile, and how many it has."""
@@ -369,12 +390,12 @@ class _Emitter(ProductPanels, MatrixProduct):
                     panel_dtype = product.panel_dtype if product.codes is None else product.dtype
                     accumulate_narrow(
                         self.loops, product.dtype, tile, cells, pointers, product.lhs.dtype, step, panel,
-                        panel_dtype, extent_, apart,
+                        panel_dtype, extent_, apart, self.ahead,
                     )  # fmt: skip
                 case PairDot() as dot:
-                    accumulate_pairs(self.loops, tile, dot, cells, pointers, step, panel, extent_)
+                    accumulate_pairs(self.loops, tile, dot, cells, pointers, step, panel, extent_, ahead=self.ahead)
                 case ByteDot():
-                    accumulate_bytes(self.loops, product.lhs, tile, cells, pointers, step, panel, extent_)
+                    accumulate_bytes(self.loops, product.lhs, tile, cells, pointers, step, panel, extent_, self.ahead)
             rows_read = extent_ if product.terms == 1 else up(b, extent_, I64(product.terms))
             b.store(b.add(read, b.mul(rows_read, I64(apart))), step_cell)
         for line in range(height):

@@ -11,8 +11,8 @@ from ingot.codegen.llvm.emitter import Frame
 from ingot.codegen.llvm.lanes import Lane
 from ingot.codegen.llvm.loops import Loops
 from ingot.codegen.llvm.share import larger, part_of, up
-from ingot.codegen.llvm.types import I64, element, lane_numbers, stack_slot, vector, width
-from ingot.loops.ir import Contraction, Index, Inside, Load, Var, extent
+from ingot.codegen.llvm.types import I32, I64, element, lane_numbers, stack_slot, vector, width
+from ingot.loops.ir import Contraction, Index, Inside, Let, Load, Store, Var, extent
 
 
 class ProductRows:
@@ -34,6 +34,7 @@ class ProductRows:
         bytes_ = width(product.dtype) * self.tile.lanes
         self.panel_kind = element(product.panel_dtype)
         self.masks: Sequence[Sequence[ir.Value]] = ()
+        self.ahead: ir.Value | None = None
         self.sums = stack_slot(b, ir.ArrayType(self.lanes, self.tile.rows * self.tile.vectors), bytes_)
 
     def _part(self, stacks: ir.Value, tiles: ir.Value) -> tuple[ir.Value, ir.Value]:
@@ -90,6 +91,9 @@ class ProductRows:
     def _finish(self, row: ir.Value, rows: ir.Value, column: ir.Value, columns: ir.Value) -> None:
         b, tile = self.b, self.tile
         vectors = tile.vectors // self.product.groups
+        if self.frame.target.masks and is_column(self.product):
+            self._finish_column(row, rows)
+            return
         if self.frame.compact and self.frame.target.masks:
             with self._each_row(row, rows) as line, self.loops.loop(I64(0), I64(vectors), 1) as index:
                 self._finish_part(line, index, column, columns)
@@ -110,6 +114,20 @@ class ProductRows:
         with b.if_then(b.icmp_signed(">", past, I64(0))):
             mask = b.icmp_signed("<", lane_numbers(I64, lanes), self.loops.splat(past, lanes))
             self._finish_vector(line, index, column, mask)
+
+    def _finish_column(self, row: ir.Value, rows: ir.Value) -> None:
+        """The epilogue of a product with one column: for vectors of rows, whose sums are the first of a vector each."""
+        b, loops, tile, product = self.b, self.loops, self.tile, self.product
+        (m,), (n,), (name,) = product.m, product.n, product.sums
+        loops.variables[n] = I64(0)
+        for first in range(0, tile.rows, tile.lanes):
+            sums: ir.Value = ir.Constant(self.lanes, None)
+            for lane, line in enumerate(range(first, min(tile.rows, first + tile.lanes))):
+                one = b.load(self._sum_place(I64(line), I64(0)), typ=self.kind)
+                sums = b.insert_element(sums, one, I32(lane))
+            loops.locals[name] = sums
+            mask = b.icmp_signed("<", lane_numbers(I64, tile.lanes), loops.splat(b.sub(rows, I64(first)), tile.lanes))
+            loops.in_lanes(product.body, Lane(m, tile.lanes, mask), b.add(row, I64(first)))
 
     @contextmanager
     def _each_row(self, row: ir.Value, rows: ir.Value) -> Iterator[ir.Value]:
@@ -144,6 +162,17 @@ class ProductRows:
 
     def _bind(self, variables: Sequence[Var], flat: ir.Value) -> None:
         self.loops.unflatten(variables, flat)
+
+
+def is_column(product: Contraction) -> bool:
+    """Whether a product has one column, so that its results, and what its epilogue reads, are those of rows."""
+    stores = [statement for statement in product.body if isinstance(statement, Store)]
+    if len(product.m) != 1 or len(product.n) != 1 or len(product.sums) > 1 or not stores:
+        return False
+    if any(not isinstance(statement, Let | Store) for statement in product.body):
+        return False
+    (m,), (n,) = product.m, product.n
+    return all(store.index.factor(n) == 0 and store.index.factor(m) == 1 for store in stores)
 
 
 @contextmanager

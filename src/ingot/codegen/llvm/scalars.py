@@ -118,15 +118,34 @@ def combined(b: Builder, function: str, dtype: DType, arguments: Sequence[ir.Val
     if function in ("maximum", "minimum") and is_float(dtype):
         kind = arguments[0].type
         total, value = arguments
-        instruction = _X86_EXTREMES.get(kind.text)
-        if instruction is not None and instruction[0] <= b.module.vector and b.module.triple.startswith("x86_64"):
-            rounding = [I32(4)] if instruction[0] == 64 else []
+        if _has_extremes(b, kind):
+            size, name = _X86_EXTREMES[kind.text]
+            rounding = [I32(4)] if size == 64 else []
             operands = [value, total, *rounding]
-            full = f"llvm.x86.{instruction[1].format(function[:3])}"
+            full = f"llvm.x86.{name.format(function[:3])}"
             kinds = [operand.type for operand in operands]
             further = b.call(b.module.declared(full, ir.FunctionType(kind, kinds)), operands)
             return b.select(b.fcmp_unordered("uno", value, value), value, further)
     return apply(b, function, dtype, arguments)
+
+
+def finds_nan_apart(b: Builder, function: str, dtype: DType, value: ir.Value) -> bool:
+    """Whether an extreme of many vectors is found sooner of numbers alone, and apart from it whether any is NaN.
+
+    One instruction of x86 asks two vectors whether they have a NaN, which nothing waits for until the end.
+    """
+    return function in ("maximum", "minimum") and is_float(dtype) and _has_extremes(b, value.type)
+
+
+def extreme_of_numbers(b: Builder, function: str, x: ir.Value, y: ir.Value) -> ir.Value:
+    """The greater or the lesser of two floats, and any of them if one is NaN: one instruction of x86."""
+    return b.select(b.fcmp_ordered(">" if function == "maximum" else "<", x, y), x, y)
+
+
+def _has_extremes(b: Builder, kind: ir.Type) -> bool:
+    """Whether one instruction of x86 gives the extremes of two registers of a type."""
+    instruction = _X86_EXTREMES.get(kind.text)
+    return instruction is not None and instruction[0] <= b.module.vector and b.module.triple.startswith("x86_64")
 
 
 def _of_floats(b: Builder, function: str, kind: ir.Type, arguments: Sequence[ir.Value]) -> ir.Value:
@@ -145,6 +164,8 @@ def _of_floats(b: Builder, function: str, kind: ir.Type, arguments: Sequence[ir.
         return b.fdiv(*arguments)
     if function == "round_within":
         return _round_within(b, *arguments)
+    if function == "round_to_byte":
+        return _rounded_inside(b, *arguments)
     if function == "copysign":
         return _with_sign(b, *arguments)
     name = {"power": "pow", "remainder": "fmod"}.get(function, function)
@@ -160,10 +181,15 @@ def _with_sign(x: Floats, sign: Floats) -> Floats:
 
 def _round_within(b: Builder, x: ir.Value, least: ir.Value, most: ir.Value) -> ir.Value:
     """Held between the limits first, which are whole numbers; of a masked rounding, NaN takes only a comparison."""
+    whole = _rounded_inside(b, x, least, most)
+    return b.select(b.fcmp_ordered("ord", x, x), whole, ir.Constant(x.type, None))
+
+
+def _rounded_inside(b: Builder, x: ir.Value, least: ir.Value, most: ir.Value) -> ir.Value:
+    """The same of numbers, of which none is NaN."""
     raised = b.select(b.fcmp_ordered("<", x, least), least, x)
     inside = b.select(b.fcmp_ordered(">", raised, most), most, raised)
-    whole = intrinsic(b, _INTRINSIC_ONE["round"], x.type, [inside])
-    return b.select(b.fcmp_ordered("ord", x, x), whole, ir.Constant(x.type, None))
+    return intrinsic(b, _INTRINSIC_ONE["round"], x.type, [inside])
 
 
 def _of_integers(b: Builder, function: str, dtype: DType, kind: ir.Type, arguments: Sequence[ir.Value]) -> ir.Value:
@@ -223,6 +249,8 @@ def cast(b: Builder, value: ir.Value, source: DType, target: DType) -> ir.Value:
     if is_float(source):
         name = "fptosi.sat" if is_signed(target) else "fptoui.sat"
         return intrinsic(b, name, kind, [value], kind, value.type)
+    if is_float(target) and source is DType.BOOL and lanes > 1:
+        return b.select(value, number(target, 1.0, lanes), number(target, 0.0, lanes))
     if is_float(target):
         return b.sitofp(value, kind) if is_signed(source) else b.uitofp(value, kind)
     if source is DType.BOOL or target.numpy.itemsize > source.numpy.itemsize:

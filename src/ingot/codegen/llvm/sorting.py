@@ -168,36 +168,37 @@ class _Few:
             self.b.store(most, self.b.gep(self.items, [place], source_etype=I64), align=8)
 
     def select(self, wanted: ir.Value) -> None:
-        """In each round, the least of those behind the last one: above it, or as wide ones equal and behind it."""
-        b = self.b
+        """In each round, the least of those behind the last one: above it, or as wide ones equal and behind it.
+
+        Rounds go from the last item to the first, so that of equal keys in a lane the first remains.
+        """
+        b, lanes = self.b, self.lanes
         last, last_place = stack_slot(b, I64), stack_slot(b, I64)
         b.store(I64(-_MOST - 1), last)
         b.store(I64(-1), last_place)
+        final = b.mul(b.sdiv(b.sub(self.many, I64(1)), I64(lanes)), I64(lanes))
         with b.counted(I64(0), wanted, I64(1)) as rank:
-            after = _splat(b, b.load(last, typ=I64), self.lanes)
-            behind = _splat(b, b.load(last_place, typ=I64), self.lanes)
+            after = _splat(b, b.load(last, typ=I64), lanes)
+            behind = _splat(b, b.load(last_place, typ=I64), lanes)
             least = self._number(_MOST)
             before, head, body, done = b.block, *(b.append_basic_block(name) for name in ("least", "round", "found"))
             b.branch(head)
             b.position_at_end(head)
             index = b.phi(I64)
             best, place = b.phi(self.vector), b.phi(self.vector)
-            b.cbranch(b.icmp_signed("<", index, self.many), body, done)
+            b.cbranch(b.icmp_signed(">=", index, I64(0)), body, done)
             b.position_at_end(body)
             keys, here = self._keys(index), self._places(index)
             is_left = b.icmp_signed(">" if self.is_wide else ">=", keys, after)
-            better = b.icmp_signed("<", keys, best)
             if self.is_wide:
                 same = b.and_(b.icmp_signed("==", keys, after), b.icmp_signed(">", here, behind))
                 is_left = b.or_(is_left, same)
-                sooner = b.and_(b.icmp_signed("==", keys, best), b.icmp_signed("<", here, place))
-                better = b.or_(better, sooner)
-            better = b.and_(is_left, better)
+            better = b.and_(is_left, b.icmp_signed("<=", keys, best))
             for phi, start, new in ((best, least, keys), (place, least, here)):
                 phi.add_incoming(start, before)
                 phi.add_incoming(b.select(better, new, phi), b.block)
-            index.add_incoming(I64(0), before)
-            index.add_incoming(b.add(index, I64(self.lanes)), b.block)
+            index.add_incoming(final, before)
+            index.add_incoming(b.sub(index, I64(lanes)), b.block)
             b.branch(head)
             b.position_at_end(done)
             first = self._least(best)

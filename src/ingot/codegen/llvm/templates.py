@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from ingot.cache import kernels, library
@@ -162,7 +163,7 @@ def template(digest: str, target: Target, emit: Emit, draft: Draft | None = None
 
     Where it has to be compiled, a draft may come first.
     """
-    key = kernels.key_of(repr(target), digest)
+    key = kernels.key_of(_text_of(target), digest)
     with _LOCK:
         begun = TEMPLATES.get(key)
         if begun is not None:
@@ -182,8 +183,14 @@ def template(digest: str, target: Target, emit: Emit, draft: Draft | None = None
 
 def compiled_ahead(name: str, target: Target) -> kernels.Entry | None:
     """A template in the library of the target's level of instructions, if there is one and this machine runs it."""
-    level = level_of(target) if linkable(target.triple) else None
+    level = _level_of(target) if linkable(target.triple) else None
     return None if level is None else library.find(level, name)
+
+
+_text_of = cache(repr)
+"""A target as it is written in keys, once for all templates; so is its level."""
+
+_level_of = cache(level_of)
 
 
 def _after_fork() -> None:

@@ -5,18 +5,23 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import reduce
 from types import UnionType
 
 from ingot.codegen.llvm import ir, scalars
 from ingot.codegen.llvm.builder import Builder
+from ingot.codegen.llvm.byte_table import BYTES, SHORTEST, ByteTable, byte_table_of, looked_up
 from ingot.codegen.llvm.emitter import Frame
 from ingot.codegen.llvm.expressions import Cell, Expressions
+from ingot.codegen.llvm.first_place import FirstPlace, first_place_of
 from ingot.codegen.llvm.lane_count import lane_count
 from ingot.codegen.llvm.lanes import WORDS_IN_VECTOR, Lane
+from ingot.codegen.llvm.marked_row import MarkedRow, marked_row_of
 from ingot.codegen.llvm.memory import Preheader
 from ingot.codegen.llvm.share import part_of, smaller, up
-from ingot.codegen.llvm.types import I1, I8, I32, I64, PTR, lane_numbers, stored, width
+from ingot.codegen.llvm.types import I1, I8, I16, I32, I64, PTR, lane_numbers, stack_slot, stored, width
 from ingot.codegen.llvm.work import operations_of
+from ingot.dtypes import DType
 from ingot.loops.ir import (
     Apply,
     CheckedIndex,
@@ -37,6 +42,13 @@ from ingot.loops.walk import Node, children
 from ingot.prim.functions import identity
 from ingot.schedule.copies import STRING
 from ingot.schedule.work import HEAVY_FOR_UNROLLING
+
+_SOUGHT = 4
+"""Vectors in which a condition is sought at once: the bits of 16 lanes each fill a word."""
+
+
+_OF_BITS = {"and": "and", "minimum": "and", "or": "or", "maximum": "or"}
+"""The reductions of bools that are one comparison of all bits of a mask."""
 
 
 class Vectors(Expressions):
@@ -95,10 +107,11 @@ class Vectors(Expressions):
         Where a mask costs nothing, all vectors of a long body have one, so that its code is there once.
         """
         b = self.b
+        marked = marked_row_of(statement)
+        statement = statement if marked is None else marked.filling
         own = {inner.name for inner in statement.body if isinstance(inner, Let)}
-        updates = [inner for inner in statement.body if isinstance(inner, Update)]
-        reductions = [inner for inner in updates if inner.name not in own]
-        reduced = [self.cells[inner.name].dtype for inner in reductions if inner.name in self.cells]
+        totals = [inner.name for inner in statement.body if isinstance(inner, Update) and inner.name not in own]
+        reduced = [self.cells[name].dtype for name in totals if name in self.cells]
         lanes = lane_count(statement, reduced, self.frame.target)
         length = self.frame.size(statement.var.extent)
         low: ir.Value = I64(0)
@@ -107,14 +120,49 @@ class Vectors(Expressions):
             first, last = self._part(up(b, length, I64(lanes)))
             low, end = b.mul(first, I64(lanes)), b.mul(last, I64(lanes))
             high = b.select(b.icmp_signed("<", end, length), end, length)
-        self._hoist(statement)
+        if not any(isinstance(part, CheckedIndex) for part in parts([*_own_values(statement)])):
+            self._hoist(statement)
+            self._vector_between(statement, low, high, lanes, shared)
+            if marked is not None:
+                self._mark(marked, low, high)
+            return
+        with b.if_then(b.icmp_signed("<", low, high)):  # an index that no iteration reads is not reported
+            known = dict(self._known)
+            self._hoist(statement)
+            self._vector_between(statement, low, high, lanes, shared)
+            self._known = known
+
+    def _vector_between(self, statement: For, low: ir.Value, high: ir.Value, lanes: int, shared: bool) -> None:
+        """The iterations `low` to `high` of a loop, by so many lanes."""
+        b = self.b
+        first_place = first_place_of(statement) if self.frame.target.masks and not shared else None
+        if first_place is not None and lanes <= WORDS_IN_VECTOR:
+            self._find(statement, first_place, high, lanes)
+            return
+        table = byte_table_of(statement) if self.frame.target.masks and not self.frame.compact else None
+        if table is not None and self.frame.target.machine == "x86_64":
+            is_long = b.icmp_signed(">=", b.sub(high, low), I64(SHORTEST))
+            with b.if_else(is_long) as (then, otherwise):
+                with then:
+                    self._by_table(statement, table, low, high, lanes)
+                with otherwise:
+                    self._plain_vectors(statement, low, high, lanes)
+            return
+        self._plain_vectors(statement, low, high, lanes)
+
+    def _plain_vectors(self, statement: For, low: ir.Value, high: ir.Value, lanes: int) -> None:
+        """The same, each element computed."""
+        b = self.b
+        own = {inner.name for inner in statement.body if isinstance(inner, Let)}
+        updates = [inner for inner in statement.body if isinstance(inner, Update)]
+        reductions = [inner for inner in updates if inner.name not in own]
         if statement.kind is Kind.STRINGS:
             low = self._strings(statement, low, high)
         count = b.sub(high, low)
         unrolled = reductions if self.frame.compact else updates
         times = 1 if not unrolled else 4 if operations_of(statement.body) < HEAVY_FOR_UNROLLING else 2
         outer = {inner.name: self.cells[inner.name] for inner in reductions if inner.name in self.cells}
-        parts = [self._accumulators(outer, reductions, lanes) for _ in range(times)]
+        totals = [self._accumulators(outer, reductions, lanes) for _ in range(times)]
         whole = b.add(low, b.mul(b.sdiv(count, I64(lanes)), I64(lanes)))
         if _jams(statement):
             self._preheader = self._open_preheader(statement)
@@ -134,20 +182,120 @@ class Vectors(Expressions):
             stride = lanes * times
             many = b.add(low, b.mul(b.sdiv(count, I64(stride)), I64(stride)))
             with self.loop(start, many, stride) as index:
-                for part, cells in enumerate(parts):
+                for part, cells in enumerate(totals):
                     self._body(statement, b.add(index, I64(part * lanes)), lanes, None, cells)
             start = many
         with self.loop(start, whole, lanes) as index:
-            self._body(statement, index, lanes, None, parts[0])
+            self._body(statement, index, lanes, None, totals[0])
         rest = b.sub(high, whole)
         with b.if_then(b.icmp_signed(">", rest, I64(0))):
             known = dict(self._known)
-            self._body(statement, whole, lanes, self._first_lanes(rest, lanes), parts[0], rest)
+            self._body(statement, whole, lanes, self._first_lanes(rest, lanes), totals[0], rest)
             self._known = known
         self._close_preheader()
         for name, cell in outer.items():
             function = next(inner.function for inner in reductions if inner.name == name)
-            self._combine(cell, function, [part[name] for part in parts])
+            self._combine(cell, function, [total[name] for total in totals])
+
+    def _mark(self, row: MarkedRow, low: ir.Value, high: ir.Value) -> None:
+        """Store what a row has at one place, if that is from `low` to before `high`."""
+        b, var = self.b, row.filling.var
+        place = self.scalar(row.place)
+        along = b.sub(place if place.type == I64 else b.sext(place, I64), self._sum(row.position.index, var))
+        with b.if_then(b.icmp_unsigned("<", b.sub(along, low), b.sub(high, low))):
+            known = dict(self._known)
+            self.variables[var] = along
+            self.statements((row.mark,))
+            self._known = known
+
+    def _by_table(self, loop: For, table: ByteTable, low: ir.Value, high: ir.Value, lanes: int) -> None:
+        """A loop over bytes that looks up the results, which it computes for all bytes first."""
+        b, store = self.b, table.store
+        known = dict(self._known)
+        whole, vector_of_bytes = 4 * BYTES, ir.VectorType(I8, BYTES)
+        memory = stack_slot(b, ir.VectorType(I8, whole))
+        with self.loop(I64(0), I64(whole), lanes) as code:
+            codes = b.add(self.splat(b.trunc(code, I8), lanes), lane_numbers(I8, lanes))
+            for load in table.loads:
+                self._known[id(load)] = (load, codes)
+            self._lane = Lane(loop.var, lanes, None, None)
+            results = self._stored(self._in_lanes(self.scalar(store.value)), store.buffer.dtype)
+            self._lane = None
+            b.store(results, b.gep(memory, [code], source_etype=I8)).align = 1
+        quarters = [
+            b.load(b.gep(memory, [I64(start)], source_etype=I8), typ=ir.VectorType(I16, BYTES // 2))
+            for start in range(0, whole, BYTES)
+        ]
+        for quarter in quarters:
+            quarter.align = 1
+        self._known = known
+
+        def looked(index: ir.Value, mask: ir.Value | None) -> None:
+            self.variables[loop.var] = index
+            source, to = (
+                b.gep(self.frame.buffers[buffer], [self._base(place)], source_etype=I8)
+                for buffer, place in ((table.loads[0].buffer, table.loads[0].index), (store.buffer, store.index))
+            )
+            if mask is None:
+                codes = b.load(source, typ=vector_of_bytes)
+                codes.align = 1
+                b.store(looked_up(b, quarters, codes), to).align = 1
+            else:
+                arguments = [source, I32(1), mask, ir.Constant(vector_of_bytes, None)]
+                part = self._masked("masked.load", vector_of_bytes, arguments, vector_of_bytes, PTR)
+                arguments = [looked_up(b, quarters, part), to, I32(1), mask]
+                self._masked("masked.store", ir.VoidType(), arguments, vector_of_bytes, PTR)
+
+        end = b.add(low, b.mul(b.sdiv(b.sub(high, low), I64(BYTES)), I64(BYTES)))
+        with self.loop(low, end, BYTES) as index:
+            looked(index, None)
+        with b.if_then(b.icmp_signed(">", high, end)):
+            looked(end, self.lanes_below(b.sub(high, end), BYTES))
+
+    def _find(self, loop: For, sought: FirstPlace, length: ir.Value, lanes: int) -> None:
+        """A loop that finds the first place of a condition, some vectors at a time, and ends there.
+
+        A processor foresees the end and goes on with what follows, which would otherwise wait for the extreme that is
+        sought: no vector of places and no minimum of it is as quick, even of a short row.
+        """
+        b = self.b
+        start, bits = stack_slot(b, I64), stack_slot(b, I64)
+        b.store_local(I64(0), start)
+        b.store_local(I64(0), bits)
+
+        def is_sought() -> ir.Value:
+            return b.icmp_signed("==", b.load_local(bits, typ=I64), I64(0))
+
+        stride = lanes * _SOUGHT
+        whole = b.mul(b.sdiv(length, I64(stride)), I64(stride))
+        with b.counted(I64(0), whole, I64(stride), is_sought) as index:
+            parts = [self._holding(loop, sought, index, lanes, part) for part in range(_SOUGHT)]
+            b.store_local(reduce(b.or_, parts), bits)
+            b.store_local(index, start)
+        with b.if_then(is_sought()), b.counted(whole, length, I64(lanes), is_sought) as index:
+            rest = self.lanes_below(b.sub(length, index), lanes)
+            b.store_local(self._holding(loop, sought, index, lanes, 0, rest), bits)
+            b.store_local(index, start)
+        with b.if_then(b.not_(is_sought())):
+            lane = scalars.intrinsic(b, "cttz", I64, [b.load_local(bits, typ=I64), I1(1)], I64)
+            self.variables[loop.var] = b.add(b.load_local(start, typ=I64), lane)
+            known = dict(self._known)
+            cell, place = self.cells[sought.update.name], self.scalar(sought.place)
+            self._known = known
+            least = scalars.combined(b, sought.update.function, cell.dtype, [self._fetched(cell), place])
+            b.store_local(self._stored(least, cell.dtype), cell.pointer)
+
+    def _holding(
+        self, loop: For, sought: FirstPlace, first: ir.Value, lanes: int, part: int, mask: ir.Value | None = None
+    ) -> ir.Value:
+        """A bit for each lane of one of the vectors from `first` on: whether the condition holds there."""
+        b, known = self.b, dict(self._known)
+        self._lane = Lane(loop.var, lanes, mask, None)
+        self.variables[loop.var] = b.add(first, I64(part * lanes))
+        holds = self._in_lanes(self.scalar(sought.condition))
+        self._lane, self._known = None, known
+        own = b.bitcast(holds if mask is None else b.and_(holds, mask), ir.IntType(lanes))
+        return b.shl(b.zext(own, I64), I64(part * lanes))
 
     def _strings(self, statement: For, low: ir.Value, high: ir.Value) -> ir.Value:
         """Move the whole strings of bytes of a loop that copies; where the rest begins."""
@@ -193,10 +341,11 @@ class Vectors(Expressions):
         """Hoist what is computed and loaded, and is invariant in a loop, out of it."""
         inside = {statement.var, *(inner.var for inner in within(statement.body) if isinstance(inner, For))}
         changed = {inner.name for inner in within(statement.body) if isinstance(inner, Let | Update)}
-        values = [inner.value for inner in within(statement.body) if not isinstance(inner, For)]
+        inner = [value for loop in statement.body if isinstance(loop, For) for value in values((loop,))]
         written = {store.buffer for store in stores(statement.body)}
-        for part in invariants(values, Apply | Load, inside, changed):
-            if not isinstance(part, Load) or part.buffer not in written:
+        hoisted = invariants([*_own_values(statement)], Apply | Load | CheckedIndex, inside, changed, checked=True)
+        for part in (*hoisted, *invariants(inner, Apply | Load, inside, changed)):
+            if not any(isinstance(read, Load) and read.buffer in written for read in parts([part])):
                 self.scalar(part)
 
     def _body(
@@ -235,13 +384,38 @@ class Vectors(Expressions):
         """Reduce the lanes of accumulators into a local, always in the same order: `local = f(local, lanes)`."""
         b = self.b
         values = [self._fetched(part) for part in parts]
+        apart = scalars.finds_nan_apart(b, function, cell.dtype, values[0])
+        wrong = [b.fcmp_unordered("uno", *pair) for pair in _pairs(values)] if apart else []
+
+        def both(x: ir.Value, y: ir.Value) -> ir.Value:
+            if apart:
+                return scalars.extreme_of_numbers(b, function, x, y)
+            return scalars.combined(b, function, cell.dtype, [x, y])
+
         while len(values) > 1:
-            values = [
-                scalars.combined(b, function, cell.dtype, [values[i], values[i + 1]]) for i in range(0, len(values), 2)
-            ]
-        value = self.across(values[0], lambda low, high: scalars.combined(b, function, cell.dtype, [low, high]))
+            values = [both(*pair) for pair in _pairs(values)]
+        bits = _OF_BITS.get(function) if cell.dtype is DType.BOOL else None
+        if bits is None:
+            value = self.across(values[0], both)
+        else:
+            value = scalars.intrinsic(b, f"vector.reduce.{bits}", I1, [values[0]], values[0].type)
+        if wrong:
+            while len(wrong) > 1:
+                wrong = [b.or_(*pair) for pair in _pairs(wrong)]
+            some = scalars.intrinsic(b, "vector.reduce.or", I1, wrong, wrong[0].type)
+            value = b.select(some, scalars.number(cell.dtype, float("nan"), 1), value)
         total = scalars.combined(b, function, cell.dtype, [self._fetched(cell), value])
         b.store_local(self._stored(total, cell.dtype), cell.pointer)
+
+
+def _pairs(values: Sequence[ir.Value]) -> list[tuple[ir.Value, ir.Value]]:
+    """Neighbours in twos; a single value with itself."""
+    return [(values[at], values[min(at + 1, len(values) - 1)]) for at in range(0, len(values), 2)]
+
+
+def _own_values(loop: For) -> Iterator[Scalar]:
+    """The expressions in the body of a loop, but for those in loops inside of it, which may not run."""
+    return values([statement for statement in loop.body if not isinstance(statement, For)])
 
 
 def _is_long(loop: For) -> bool:
@@ -264,26 +438,38 @@ def _is_dense(loop: For) -> bool:
 
 
 def invariants(
-    values: Sequence[Scalar], kinds: type | UnionType, variables: Collection[Var], changed: Collection[str]
+    values: Sequence[Scalar],
+    kinds: type | UnionType,
+    variables: Collection[Var],
+    changed: Collection[str],
+    *,
+    checked: bool = False,
 ) -> list[Scalar]:
-    """The parts of expressions, of some kinds, that read none of the variables and of the locals `changed`."""
+    """The parts of expressions, of some kinds, that read none of the variables and of the locals `changed`.
+
+    Those with an index that may be reported only if `checked`: it is to be done where something reads it.
+    """
     known: dict[int, bool] = {}
     return [
-        part for part in parts(values) if isinstance(part, kinds) and not _is_variant(part, variables, changed, known)
+        part
+        for part in parts(values)
+        if isinstance(part, kinds) and not _is_variant(part, variables, changed, known, checked)
     ]
 
 
-def _is_variant(node: Node, variables: Collection[Var], changed: Collection[str], known: dict[int, bool]) -> bool:
+def _is_variant(
+    node: Node, variables: Collection[Var], changed: Collection[str], known: dict[int, bool], checked: bool
+) -> bool:
     """Whether a node changes in a loop over `variables` that sets the locals `changed`."""
     if id(node) not in known:
         match node:
             case Local():
                 variant = node.name in changed
-            case CheckedIndex():  # it may report, which is to be done where it is met
+            case CheckedIndex() if not checked:
                 variant = True
             case Index() if any(term in variables for term, _ in node.terms if isinstance(term, Var)):
                 variant = True
             case _:
-                variant = any(_is_variant(part, variables, changed, known) for part in children(node))
+                variant = any(_is_variant(part, variables, changed, known, checked) for part in children(node))
         known[id(node)] = variant
     return known[id(node)]

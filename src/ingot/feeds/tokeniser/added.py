@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ingot.feeds.tokeniser.normalise import Normalise
+from ingot.feeds.tokeniser.numbers import token_number
 
 
 class AddedTokens:
@@ -28,7 +29,7 @@ class AddedTokens:
 
 class _Finder:
     def __init__(self, nodes: Mapping[str, Mapping[str, Any]]) -> None:
-        self._numbers = {content: int(node["id"]) for content, node in nodes.items() if content}
+        self._numbers = {content: token_number(node["id"]) for content, node in nodes.items() if content}
         longest_first = sorted(self._numbers, key=len, reverse=True)
         alternatives = [_pattern(content, nodes[content]) for content in longest_first]
         self._contents = longest_first

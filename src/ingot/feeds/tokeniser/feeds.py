@@ -61,5 +61,7 @@ def _fitted(value: Value, row: list[int]) -> Any:
         if len(row) > length:
             raise InputError(f"the text has {len(row)} tokens, input '{value.name}' takes {length}")
         row = [*row, *[0] * (length - len(row))]
+    if type_.dtype.is_integer and max(row, default=0) > type_.dtype.limits[1]:
+        raise InputError(f"input '{value.name}' is {type_}, and the text has token {max(row)}")
     array = np.asarray(row, type_.dtype.numpy)
     return array if len(type_.shape) == 1 else array[None]

@@ -9,6 +9,9 @@ from functools import cache
 
 from ingot.errors import UnsupportedError
 
+_OF_SETS = ("&&", "--", "||", "~~")
+"""What Python may take for operations on classes of characters one day, and others do already."""
+
 _CLASS = re.compile(r"\\([pP])\{(\^?)(\w+)\}|\\([pP])(\w)")
 
 
@@ -38,7 +41,9 @@ def _translated(pattern: str) -> str:
             result.append(pattern[place : place + 2])
             place += 2
             continue
-        if char == "[" and not is_inside:
+        if is_inside and (char == "[" or pattern[place : place + 2] in _OF_SETS):
+            raise UnsupportedError(f"the pattern {pattern!r} of a tokeniser: a class of characters inside of another")
+        if char == "[":
             is_inside = True
         elif char == "]" and is_inside:
             is_inside = False

@@ -14,6 +14,7 @@ from ingot.dataclass import dataclass
 from ingot.errors import InputError, UnsupportedError
 from ingot.feeds.tokeniser.added import AddedTokens
 from ingot.feeds.tokeniser.normalise import normaliser
+from ingot.feeds.tokeniser.numbers import token_number
 from ingot.feeds.tokeniser.split import splitter
 from ingot.feeds.tokeniser.template import template
 from ingot.feeds.tokeniser.tokeniser import Encoded, FileTokeniser, Tokeniser
@@ -32,7 +33,7 @@ def read_tokeniser(content: bytes) -> Tokeniser:
         return _read(node)
     except UnsupportedError as error:
         return _foreign(content, error)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError) as error:
         raise InputError(f"the tokeniser is not well formed: {type(error).__name__} {error}") from None
 
 
@@ -50,7 +51,7 @@ def _read(node: Mapping[str, Any]) -> Tokeniser:
         splitter(node.get("pre_tokenizer")),
         look_up,
         template(node.get("post_processor")),
-        truncation.get("max_length"),
+        None if truncation.get("max_length") is None else token_number(truncation["max_length"]),
     )
 
 
@@ -63,7 +64,10 @@ class _Foreign:
 
     def encode(self, text: str) -> Encoded:
         """The tokens of a text."""
-        encoding = self.tokenizer.encode(text)
+        try:
+            encoding = self.tokenizer.encode(text)
+        except BaseException as error:
+            raise _refused(error) from None
         return Encoded(tuple(encoding.ids), tuple(encoding.type_ids))
 
 
@@ -76,8 +80,15 @@ def _foreign(content: bytes, reason: UnsupportedError) -> Tokeniser:
         ) from None
     try:
         tokenizer = package.Tokenizer.from_str(content.decode())
-    except Exception as error:  # the package raises its own kind for every file that it refuses
-        raise InputError(f"the package 'tokenizers' refuses the file: {error}") from None
+    except BaseException as error:
+        raise _refused(error) from None
     tokenizer.no_padding()
     count = tokenizer.get_vocab_size()
     return _Foreign(f"{count:,} tokens, by the package 'tokenizers' ({reason.message})", tokenizer)
+
+
+def _refused(error: BaseException) -> InputError:
+    """What an error of the package is to the user: it raises kinds of its own, and where it fails, no Exception."""
+    if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+        raise error
+    return InputError(f"the package 'tokenizers' refuses the file, or the text: {error}")

@@ -143,6 +143,8 @@ def _byte_level(adds_space: bool, splits: bool) -> Split:
 
 def _metaspace(node: Mapping[str, Any]) -> Split:
     mark = str(node.get("replacement", "▁"))
+    if len(mark) != 1:
+        raise ValueError(f"'{mark:.20}' in the place of spaces is not one character")
     scheme = node.get("prepend_scheme") or ("always" if node.get("add_prefix_space", True) else "never")
     splits = bool(node.get("split", True))
     words = re.compile(f"{re.escape(mark)}?[^{re.escape(mark)}]+|{re.escape(mark)}")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from ingot.errors import UnsupportedError
+from ingot.feeds.tokeniser.numbers import token_number
 
 Tokens: TypeAlias = "list[tuple[int, int]]"
 """Token numbers, each with the number of the part that it belongs to."""
@@ -21,7 +22,7 @@ def template(node: Mapping[str, Any] | None) -> Template:
         case "ByteLevel":
             return lambda tokens: tokens
         case "BertProcessing" | "RobertaProcessing":
-            start, end = int(node["cls"][1]), int(node["sep"][1])
+            start, end = token_number(node["cls"][1]), token_number(node["sep"][1])
             return lambda tokens: [(start, 0), *tokens, (end, 0)]
         case "TemplateProcessing":
             return _template(node)
@@ -40,16 +41,19 @@ def _sequence(steps: list[Template]) -> Template:
 
 
 def _template(node: Mapping[str, Any]) -> Template:
-    special = {name: [int(number) for number in each["ids"]] for name, each in node.get("special_tokens", {}).items()}
+    special = {name: list(map(token_number, each["ids"])) for name, each in node.get("special_tokens", {}).items()}
+    parts: list[tuple[list[int] | None, int]] = []
+    for part in node["single"]:
+        if "SpecialToken" in part:
+            mark = part["SpecialToken"]
+            parts.append((special[mark["id"]], token_number(mark.get("type_id", 0))))
+        else:
+            parts.append((None, token_number(part["Sequence"].get("type_id", 0))))
 
     def apply(tokens: Tokens) -> Tokens:
         result: Tokens = []
-        for part in node["single"]:
-            if "SpecialToken" in part:
-                mark = part["SpecialToken"]
-                result += [(number, int(mark.get("type_id", 0))) for number in special[mark["id"]]]
-            else:
-                result += [(number, int(part["Sequence"].get("type_id", 0))) for number, _ in tokens]
+        for marks, kind in parts:
+            result += [(number, kind) for number in ([number for number, _ in tokens] if marks is None else marks)]
         return result
 
     return apply

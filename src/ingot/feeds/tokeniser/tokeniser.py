@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from ingot.dataclass import dataclass
+from ingot.errors import InputError
 from ingot.feeds.tokeniser.added import AddedTokens
 from ingot.feeds.tokeniser.normalise import Normalise
 from ingot.feeds.tokeniser.split import Split
@@ -45,6 +46,12 @@ class FileTokeniser:
 
     def encode(self, text: str) -> Encoded:
         """The tokens of a text, cut off where the file says how many there may be."""
+        try:
+            return self._encode(text)
+        except RecursionError:
+            raise InputError("the steps of the tokeniser are nested too deep") from None
+
+    def _encode(self, text: str) -> Encoded:
         numbers: list[int] = []
         at_start = True
         for piece, token in self.added.parts(text, self.normalise):

@@ -7,6 +7,7 @@ from heapq import heappop, heappush
 from typing import Any, TypeAlias
 
 from ingot.errors import InputError, UnsupportedError
+from ingot.feeds.tokeniser.numbers import token_number
 
 Lookup: TypeAlias = Callable[[str], list[int]]
 """The tokens of a word."""
@@ -31,9 +32,9 @@ def vocabulary(node: Mapping[str, Any]) -> dict[str, int]:
     vocab = node.get("vocab")
     if isinstance(vocab, list):
         return {str(token): number for number, (token, _) in enumerate(vocab)}
-    if not isinstance(vocab, dict) or not all(isinstance(number, int) for number in vocab.values()):
+    if not isinstance(vocab, dict):
         raise InputError("the tokeniser has no vocabulary")
-    return vocab
+    return {token: token_number(number) for token, number in vocab.items()}
 
 
 def _kind(node: Mapping[str, Any]) -> str:
@@ -153,7 +154,7 @@ def _merged(parts: list[str], ranks: Mapping[tuple[str, str], int], vocab: Mappi
 def _unigram(node: Mapping[str, Any]) -> Lookup:
     scores = {str(token): (float(score), number) for number, (token, score) in enumerate(node["vocab"])}
     vocab = {token: number for token, (_, number) in scores.items()}
-    unknown = node.get("unk_id")
+    unknown = None if node.get("unk_id") is None else token_number(node["unk_id"])
     worst = min((score for score, _ in scores.values()), default=0.0) - 10.0
     longest = max(map(len, scores), default=1)
     falls_back = _bytes_of(vocab) if node.get("byte_fallback") else None

@@ -7,7 +7,7 @@ from typing import Annotated, TypeAlias
 import numpy as np
 
 from ingot import prim
-from ingot.dtypes import Array
+from ingot.dtypes import Array, DType
 from ingot.errors import InputError, ShapeError
 from ingot.ops.contrib.domain import MICROSOFT
 from ingot.ops.define import operator
@@ -34,7 +34,10 @@ def inverse(x: T, /) -> T:
 @inverse.lower
 def lower(x: prim.Tensor, /) -> prim.Tensor:
     stack = stacked(x, MOST_INVERTED)
-    return x if stack.shape[-1] == 0 else prim.reshape(inverses(stack), x.shape)
+    if stack.shape[-1] == 0:
+        return x
+    computed = prim.cast(stack, DType.FLOAT32) if x.dtype is DType.FLOAT16 else stack
+    return prim.reshape(prim.cast(inverses(computed), x.dtype), x.shape)
 
 
 @inverse.infer

@@ -6,6 +6,7 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
+from ingot import prim
 from ingot.dtypes import Array, DType
 from ingot.errors import CheckError, InputError, ShapeError
 from ingot.ir.types import TensorType
@@ -71,6 +72,72 @@ def infer(
     history = max_ngram_size - 1
     shape = (last(input_ids.shape, 0), last(input_ids.shape, 1), history * n_head_per_ngram)
     return TensorType(input_ids.dtype, shape), TensorType(input_ids.dtype, (last(input_ids.shape, 0), history))
+
+
+@ngram_hash_mapping.lower
+def lower(
+    input_ids: prim.Tensor,
+    multipliers: prim.Tensor,
+    vocab_sizes: prim.Tensor,
+    past_ids: prim.Tensor | None = None,
+    head_offsets: prim.Tensor | None = None,
+    eos_token_id: prim.Tensor | None = None,
+    segment_ids: prim.Tensor | None = None,
+    /,
+    *,
+    max_ngram_size: int,
+    n_head_per_ngram: int,
+    pad_id: int,
+    reset_on_eos: int,
+    facts: tuple[Fact, ...],
+) -> tuple[prim.Tensor, prim.Tensor]:
+    """Of each token the n-th before it, the filler where an end or another segment lies between."""
+    sizes, count = facts[2].integers, (max_ngram_size - 1) * n_head_per_ngram
+    if input_ids.rank != 2 or sizes is None or len(sizes) != count or min(sizes) < 1:
+        raise prim.Refused("vocabularies of unknown sizes")
+    for x, least, most in ((multipliers, max_ngram_size, None), (head_offsets, count, count), (eos_token_id, 1, 1)):
+        many = None if x is None else prim.count(x.shape)
+        if x is not None and (not isinstance(many, int) or many < least or (most is not None and many > most)):
+            raise prim.Refused(f"{many} elements, expected {least}")
+    (batch, length), history, dtype = input_ids.shape, max_ngram_size - 1, input_ids.dtype
+    filler = prim.scalar(pad_id, dtype) if eos_token_id is None else prim.reshape(eos_token_id, (1, 1))
+    past = prim.expand(prim.reshape(filler, (1, 1)), (batch, history))
+    if past_ids is not None:
+        past = prim.assume_shape(past_ids, (batch, history))
+    joined = prim.concat([past, input_ids], 1)
+    factors = prim.reshape(multipliers, (prim.count(multipliers.shape),))
+    shape, place = (batch, length), prim.iota((batch, length), 1)
+    mixed = input_ids * _element(factors, 0)
+    is_cut: prim.Tensor | None = None
+    by_size = []
+    for back in range(1, max_ngram_size):
+        before = prim.slice_(joined, [0, history - back], shape)
+        cuts: list[prim.Tensor] = []
+        if reset_on_eos and eos_token_id is not None:
+            cuts.append(prim.apply("equal", before, filler))
+        if segment_ids is not None:
+            segments = prim.assume_shape(segment_ids, shape)
+            now, then = (
+                prim.gather(segments, [0, prim.apply("maximum", place - each, 0)], shape, in_range=True)
+                for each in (back - 1, back)
+            )
+            cuts.append(prim.apply("not_equal", now, then))
+        for cut in cuts:
+            is_cut = cut if is_cut is None else prim.apply("or", is_cut, cut)
+        before = before if is_cut is None else prim.where(is_cut, filler, before)
+        mixed = prim.apply("xor", mixed, before * _element(factors, back))
+        own_sizes = np.array(sizes[(back - 1) * n_head_per_ngram : back * n_head_per_ngram], dtype.numpy)
+        own = prim.apply("remainder", prim.unsqueeze(mixed, [2]), prim.constant(own_sizes))
+        by_size.append(prim.where(prim.apply("less", own, 0), own + prim.constant(own_sizes), own))
+    hashes = prim.concat(by_size, 2)
+    if head_offsets is not None:
+        hashes = hashes + prim.reshape(head_offsets, (count,))
+    return hashes, prim.slice_(joined, [0, length], (batch, history))
+
+
+def _element(x: prim.Tensor, place: int) -> prim.Tensor:
+    """An element of a row, to be broadcast."""
+    return prim.reshape(prim.slice_(x, [place], [1]), (1, 1))
 
 
 @operator("VarlenNGramHashMapping", since=1, domain=MICROSOFT)

@@ -57,7 +57,7 @@ def bifurcation_detector(
             accepted = len(differs)
         tokens = np.concatenate([cur_tokens, pred_tokens[: accepted + 1]])
     match = _suffix_match(src_tokens, tokens, min_ngram_size, max_ngram_size)
-    return tokens, np.array([match], np.int64).reshape(prev_suffix_match_idx.shape)
+    return tokens, np.asarray(match, np.int64).reshape(prev_suffix_match_idx.shape)
 
 
 @bifurcation_detector.infer

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
+
+import numpy as np
 
 from ingot.dtypes import Array, DType
 from ingot.errors import CheckError, InputError, ShapeError
@@ -49,14 +51,18 @@ def tokenizer(
         raise ShapeError(f"x has {x.ndim} axes, expected 1 or 2")
     cut = _cutter(mincharnum, None if separators is None else tuple(separators), tokenexp)
     texts, which = numbered(texts_of(x))
-    rows = [list(cut(text)) for text in texts]
+    rows: list[Any] = texts if cut.by_character else [list(cut(text)) for text in texts]
     longest = max(map(len, rows), default=0)
     if longest and mark:
-        rows = [[_START, *row, _END] for row in rows]
+        rows = [f"{_START}{row}{_END}" if cut.by_character else [_START, *row, _END] for row in rows]
         longest += 2
     if x.size * longest > _MOST_TOKENS:
         raise InputError(f"{x.size:,} rows of up to {longest:,} tokens are too many for one tensor")
-    tokens = filled_rows(rows if longest else [[]] * len(rows), longest, pad_value)
+    if cut.by_character and len(pad_value) == 1:
+        characters = "".join([row.ljust(longest, pad_value) for row in rows])
+        tokens = np.fromiter(characters, np.object_, len(characters)).reshape(len(rows), longest)
+    else:
+        tokens = filled_rows(list(map(list, rows)) if longest else [[]] * len(rows), longest, pad_value)
     return (tokens if which is None else tokens.take(which, axis=0)).reshape((*x.shape, longest))
 
 
@@ -80,20 +86,21 @@ class _Cutter:
             raise CheckError("neither separators nor tokenexp says what a token is", hint="set one of them")
         if separators == ():
             raise CheckError("separators is empty")
-        self._by_character = expression == "." if separators is None else separators == ("",)
-        if self._by_character and least > 1:
+        self.by_character = expression == "." if separators is None else separators == ("",)
+        """Whether every character is a token."""
+        if self.by_character and least > 1:
             raise CheckError(f"mincharnum is {least}, but every character is a token")
         self._least = least
         self._separators: tuple[Pattern | str, ...] = ()
         self._expression: Pattern | None = None
-        if separators is not None and not self._by_character:
+        if separators is not None and not self.by_character:
             self._separators = tuple(text if _LITERAL.fullmatch(text) else Pattern(text) for text in separators)
-        elif not self._by_character:
+        elif not self.by_character:
             assert expression is not None
             self._expression = Pattern(expression)
 
     def __call__(self, text: str) -> Iterator[str]:
-        if self._by_character:
+        if self.by_character:
             return iter(text)
         if self._expression is not None:
             return self._matching(self._expression, text)

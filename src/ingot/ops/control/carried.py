@@ -150,8 +150,9 @@ class Collection:
         if not self._stacks:
             return self._nothing(axis)
         first = self._stacks[0]
-        affordable((self._count, *first.shape[1:]), first.dtype)
-        place = _inside(axis, first.ndim)
+        if len(self._stacks) > 1:
+            affordable((self._count, *first.shape[1:]), first.dtype)
+        place = _inside(axis, first.ndim) if axis else 0
         rows = np.concatenate(self._stacks) if len(self._stacks) > 1 else first
         rows = rows[::-1] if reverse else rows
         return np.ascontiguousarray(np.moveaxis(rows, 0, place)) if reverse or place else rows

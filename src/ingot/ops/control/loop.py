@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cache, lru_cache
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, TypeAlias
 
 import numpy as np
@@ -17,6 +16,7 @@ from ingot.ir.graph import Graph
 from ingot.ir.types import TensorType
 from ingot.ir.value import Value
 from ingot.ops.control.carried import (
+    HEADS,
     Collection,
     V,
     after_runs,
@@ -32,6 +32,7 @@ from ingot.ops.control.carried import (
     truth,
 )
 from ingot.ops.control.regions import Regions, require_all, require_same_shapes, require_tensors
+from ingot.ops.control.trip_inputs import counter, element_rank, truths
 from ingot.ops.define import AtLeast, Heterogeneous, Runtime, operator, superseded
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.shapes import is_natural
@@ -65,76 +66,75 @@ def loop(
 
     It runs at most `m` times, and as long as the condition holds; without `cond`, what the body says of it is ignored.
     """
-    _require_end(m is not None, cond is not None)
-    require_arity(body, 2 + len(v_initial), 1 + len(v_initial))
-    limit = None if m is None else scalar(m, "the trip count")
-    going = cond is None or bool(scalar(cond, "the condition"))
-    counted, truths = (1,) * _rank(body.inputs[0]), _truths(_rank(body.inputs[1]))
-    states: list[Any] = list(v_initial)
-    carried = 1 + len(states)
-    collected = _collections(body, carried, v_initial, runtime) if len(body.outputs) > carried else {}
-    step, repeats = 0, True
-    condition = truths[going]
-    while (limit is None or step < limit) and (cond is None or going):
-        runs = None
-        if repeats:
-            most = _ENDLESS if limit is None else limit - step
-            runs = runtime.repeat(body, step, most, cond is not None, [condition, *states])
-            repeats = runs is not None
-        if runs is not None:
-            condition, *states = runs.states
-            going = bool(scalar(condition, "the condition the body gives"))
+    return _Trips(body).run(m, cond, *v_initial, runtime=runtime)
+
+
+class _Trips:
+    """What all runs of one body share."""
+
+    def __init__(self, body: Graph) -> None:
+        self.body = body
+        self.inputs, self.outputs = len(body.inputs), list(body.outputs)
+        heads = list(body.inputs)[:HEADS]
+        self.ranks = tuple(map(element_rank, heads)) if len(heads) == HEADS else (0, 0)
+
+    def run(
+        self, m: Array | None = None, cond: Array | None = None, /, *v_initial: Any, runtime: Runtime
+    ) -> tuple[Any, ...]:
+        """The results of the loop for its inputs."""
+        _require_end(m is not None, cond is not None)
+        carried = 1 + len(v_initial)
+        if self.inputs != 1 + carried or len(self.outputs) < carried:
+            require_arity(self.body, 1 + carried, carried)
+        limit = None if m is None else scalar(m, "the trip count")
+        going = cond is None or bool(scalar(cond, "the condition"))
+        counted, known_truths = self.ranks[0], truths(self.ranks[1])
+        states: list[Any] = list(v_initial)
+        collected = self._collections(carried, v_initial, runtime) if len(self.outputs) > carried else {}
+        step, repeats = 0, True
+        condition = known_truths[going]
+        while (limit is None or step < limit) and (cond is None or going):
+            runs = None
+            if repeats:
+                most = _ENDLESS if limit is None else limit - step
+                runs = runtime.repeat(self.body, step, most, cond is not None, [condition, *states])
+                repeats = runs is not None
+            if runs is not None:
+                condition, *states = runs.states
+                going = bool(scalar(condition, "the condition the body gives"))
+                for place, collection in collected.items():
+                    collection.extend(runs.rows[place])
+                step += runs.count
+                continue
+            outputs = runtime.run(self.body, [counter(step, counted), condition, *states])
+            if outputs[0] is not condition:  # a body that passes it on returns the array itself
+                going = bool(scalar(outputs[0], "the condition the body gives"))
+                condition = known_truths[going]
+            states = outputs[1:carried]
             for place, collection in collected.items():
-                collection.extend(runs.rows[place])
-            step += runs.count
-            continue
-        outputs = runtime.run(body, [_counter(step, counted), condition, *states])
-        if outputs[0] is not condition:  # a body that passes it on returns the array itself
-            going = bool(scalar(outputs[0], "the condition the body gives"))
-            condition = truths[going]
-        states = outputs[1:carried]
-        for place, collection in collected.items():
-            collection.add(outputs[place])
-        step += 1
-    places = range(carried, len(body.outputs))
-    return (*states, *[collected[place].stacked() if place in collected else None for place in places])
+                collection.add(outputs[place])
+            step += 1
+        places = range(carried, len(self.outputs))
+        return (*states, *[collected[place].stacked() if place in collected else None for place in places])
+
+    def _collections(self, carried: int, v_initial: Sequence[Any], runtime: Runtime) -> dict[int, Collection]:
+        """What is collected of the outputs of the body that anybody wants, by their places."""
+
+        def known() -> dict[str, int]:
+            own = zip(list(self.body.inputs)[HEADS:], map(np.shape, v_initial), strict=True)
+            return {**named_sizes(*runtime.around(self.body)), **named_sizes(*own)}
+
+        return {
+            place: Collection(self.outputs[place], place, known)
+            for place, is_wanted in enumerate(runtime.wanted, 1)
+            if is_wanted and carried <= place < len(self.outputs)
+        }
 
 
-def _collections(body: Graph, carried: int, v_initial: Sequence[Any], runtime: Runtime) -> dict[int, Collection]:
-    """What is collected of the outputs of a body that anybody wants, by their places."""
-    wanted = (*runtime.wanted, *[False] * len(body.outputs))
-
-    def known() -> dict[str, int]:
-        own = zip(list(body.inputs)[2:], map(np.shape, v_initial), strict=True)
-        return {**named_sizes(*runtime.around(body)), **named_sizes(*own)}
-
-    return {
-        place: Collection(value, place, known)
-        for place, value in enumerate(body.outputs)
-        if place >= carried and wanted[place - 1]
-    }
-
-
-@cache
-def _truths(rank: int) -> tuple[Array, Array]:
-    """False and true, each as a single element of so many axes, not to be changed."""
-    both = np.full((1,) * rank, False), np.full((1,) * rank, True)
-    for array in both:
-        array.flags.writeable = False
-    return both
-
-
-@lru_cache(maxsize=256)
-def _counter(step: int, shape: tuple[int, ...]) -> Array:
-    """The number of a run, not to be changed."""
-    counter = np.asarray(step, np.int64).reshape(shape)
-    counter.flags.writeable = False
-    return counter
-
-
-def _rank(value: Value) -> int:
-    """The axes that an input of a body declares of a single element."""
-    return (value.type.rank or 0) if isinstance(value.type, TensorType) else 0
+@loop.bind
+def bind(*, body: Graph) -> Callable[..., tuple[Any, ...]]:
+    """The same for one body, which is looked at once."""
+    return _Trips(body).run
 
 
 @loop.infer
@@ -250,7 +250,7 @@ def _known_count(facts: Sequence[Fact], body: Graph, regions: Regions) -> Dim:
 
 def _as_declared(value: Value, tensor: Tensor) -> Tensor:
     """A single element with the axes an input of a body declares: none, or one."""
-    return reshape(tensor, (1,) * _rank(value))
+    return reshape(tensor, (1,) * element_rank(value))
 
 
 def _count(m: Fact, cond: Fact, body: Graph) -> Dim | None:

@@ -1,12 +1,15 @@
-"""Gaussian elimination in primitives, with rows exchanged so that each pivot is the largest of its column."""
+"""Gaussian elimination in primitives: each pivot is the largest element of its column."""
 
 from __future__ import annotations
 
 from ingot import prim
-from ingot.prim.make_region import repeat
+from ingot.dtypes import DType
 
-MOST_ROWS, MOST_INVERTED = 16, 8
+MOST_ROWS, MOST_INVERTED = 32, 32
 """Rows of matrices that are eliminated in loops over all their elements; LAPACK takes less for larger ones."""
+
+_TOGETHER = 8
+"""Columns that are left out together once they are zero: float64 of a vector."""
 
 
 def determinants(x: prim.Tensor) -> prim.Tensor:
@@ -18,81 +21,66 @@ def determinants(x: prim.Tensor) -> prim.Tensor:
             [prim.reshape(prim.slice_(x, [0, i, j], [many, 1, 1]), (many,)) for j in range(rows)] for i in range(rows)
         ]
         return _expanded(cells) if rows else prim.full(1, (many,), x.dtype)
-
-    def body(number: prim.Tensor, states: tuple[prim.Tensor, ...]) -> tuple[list[prim.Tensor], list[prim.Tensor]]:
-        matrix, product = states
-        place = _pivot(matrix, number)
-        exchanged = _exchanged(matrix, number, place)
-        pivot = _at(exchanged, number, number)
-        sign = prim.where(prim.apply("equal", place, number), prim.scalar(1, x.dtype), -1.0)
-        below = prim.apply("less", number, prim.iota((1, rows, 1), 1))
-        return [_eliminated(exchanged, number, pivot, below), product * prim.reshape(pivot, (many,)) * sign], []
-
-    return repeat(rows, [x, prim.full(1, (many,), x.dtype)], body)[0][1]
+    product = prim.full(1, (many,), x.dtype)
+    for left in range(rows, 1, -1):
+        columns = min(-(-left // _TOGETHER) * _TOGETHER, rows)
+        first = columns - left
+        x = prim.slice_(x, [0, 0, x.shape[2] - columns], [many, left, columns])
+        place = _largest(prim.slice_(x, [0, 0, first], [many, left, 1]))
+        pivot_row = prim.gather(x, [0, prim.reshape(place, (many, 1, 1)), 2], (many, 1, columns), in_range=True)
+        pivot = prim.slice_(pivot_row, [0, 0, first], [many, 1, 1])
+        sign = prim.where(prim.apply("equal", place, 0), prim.scalar(1, x.dtype), -1.0)
+        product = product * prim.reshape(pivot, (many,)) * sign
+        own = prim.iota((many, left - 1, 1), 1) + 1
+        source = prim.where(prim.apply("equal", own, prim.reshape(place, (many, 1, 1))), 0, own)
+        moved = prim.gather(x, [0, source, 2], (many, left - 1, columns), in_range=True)
+        factor = prim.slice_(moved, [0, 0, first], [many, left - 1, 1]) / pivot
+        x = prim.where(prim.apply("not_equal", pivot, 0.0), moved - factor * pivot_row, moved)
+    return product * prim.reshape(prim.slice_(x, [0, 0, x.shape[2] - 1], [many, 1, 1]), (many,))
 
 
 def inverses(x: prim.Tensor) -> prim.Tensor:
-    """The inverse of each matrix of a stack of few rows; a run reports one that is singular."""
+    """The inverse of each matrix of a stack (stack, rows, rows) of few rows; a run reports one that is singular.
+
+    Rows stay where they are: in step k, that of the pivot becomes what it is to be multiplied with for column k.
+    """
     many, rows, _ = x.shape
-    columns = rows * 2
-    unit = prim.apply("equal", prim.iota((many, rows, rows), 1), prim.iota((many, rows, rows), 2))
-    both = prim.concat([x, prim.cast(unit, x.dtype)], 2)
+    assert isinstance(rows, int)
+    step, places = prim.full(-1, (many, rows, 1), DType.INT64), []
+    own, column = prim.iota((many, rows, 1), 1), prim.iota((1, 1, rows), 2)
+    for number in range(rows):
+        factor = prim.slice_(x, [0, 0, number], [many, rows, 1])
+        place = prim.reshape(_largest(factor, prim.apply("less_equal", 0, step)), (many, 1, 1))
+        pivot = prim.gather(factor, [0, place, 2], (many, 1, 1), in_range=True)
+        is_regular = prim.apply("not_equal", pivot, 0.0)
+        pivot = prim.gather(factor, [0, prim.where(is_regular, place, -1), 2], (many, 1, 1))
+        row = prim.gather(x, [0, place, 2], (many, 1, rows), in_range=True) / pivot
+        is_number = prim.apply("equal", column, number)
+        row = prim.where(is_number, prim.scalar(1, x.dtype) / pivot, row)
+        is_pivot = prim.apply("equal", own, place)
+        x = prim.where(is_pivot, row, prim.where(is_number, prim.scalar(0, x.dtype), x) - factor * row)
+        step = prim.where(is_pivot, number, step)
+        places.append(place)
+    shape = (many, rows, rows)
+    x = prim.gather(x, [0, prim.concat(places, 1), 2], shape, in_range=True)
+    return prim.gather(x, [0, 1, prim.reshape(step, (many, 1, rows))], shape, in_range=True)
 
-    def body(number: prim.Tensor, states: tuple[prim.Tensor, ...]) -> tuple[list[prim.Tensor], list[prim.Tensor]]:
-        matrix = states[0]
-        exchanged = _exchanged(matrix, number, _pivot(matrix, number))
-        pivot = _at(exchanged, number, number)
-        is_regular = prim.apply("not", prim.apply("equal", pivot, 0.0))
-        own = prim.iota((1, rows, 1), 1)
-        others = prim.apply("not_equal", own, number)
-        cleared = _eliminated(exchanged, number, pivot, others)
-        column = prim.where(is_regular, prim.iota((1, 1, columns), 2), -1)
-        row = prim.gather(_row(exchanged, number), [0, 1, column], (many, 1, columns)) / pivot
-        return [prim.where(others, cleared, row)], []
 
-    (last,), _ = repeat(rows, [both], body)
-    return prim.slice_(last, [0, 0, rows], [many, rows, rows])
+def _largest(column: prim.Tensor, is_out: prim.Tensor | None = None) -> prim.Tensor:
+    """For each matrix, the row in which a column is largest, without its sign; where there is NaN, the first of all.
 
-
-def _pivot(matrix: prim.Tensor, number: prim.Tensor) -> prim.Tensor:
-    """For each matrix, in which row from `number` on its column `number` is largest."""
-    many, rows, _ = matrix.shape
-    shape = (many, rows)
-    row = prim.iota(shape, 1)
-    column = prim.gather(matrix, [0, 1, prim.expand(number, shape)], shape, in_range=True)
-    size = prim.where(prim.apply("less", row, number), prim.scalar(-1, matrix.dtype), prim.apply("absolute", column))
+    Rows that are out are none of them.
+    """
+    many, rows, _ = column.shape
+    assert isinstance(rows, int)
+    row, size = prim.iota((many, rows, 1), 1), prim.apply("absolute", column)
+    otherwise = row + rows
+    if is_out is not None:
+        size = prim.where(is_out, prim.scalar(-1, column.dtype), size)
+        otherwise = prim.where(is_out, 2 * rows, otherwise)
     is_largest = prim.apply("equal", size, prim.reduce_("maximum", size, [1]))
-    first = prim.reduce_("minimum", prim.where(is_largest, row, prim.size(rows) - 1), [1])
-    return prim.squeeze(first, [1])
-
-
-def _exchanged(matrix: prim.Tensor, one: prim.Tensor, other: prim.Tensor) -> prim.Tensor:
-    """Each matrix with two rows exchanged."""
-    shape = matrix.shape
-    row = prim.iota((shape[0], shape[1], 1), 1)
-    other = prim.reshape(other, (shape[0], 1, 1))
-    swapped = prim.where(prim.apply("equal", row, one), other, prim.where(prim.apply("equal", row, other), one, row))
-    return prim.gather(matrix, [0, swapped, 2], shape, in_range=True)
-
-
-def _at(matrix: prim.Tensor, row: prim.Tensor, column: prim.Tensor) -> prim.Tensor:
-    shape = (matrix.shape[0], 1, 1)
-    return prim.gather(matrix, [0, prim.expand(row, shape), prim.expand(column, shape)], shape, in_range=True)
-
-
-def _eliminated(matrix: prim.Tensor, number: prim.Tensor, pivot: prim.Tensor, where: prim.Tensor) -> prim.Tensor:
-    """Each matrix with so much of row `number` subtracted from others that their column `number` is zero."""
-    many, rows, _ = matrix.shape
-    left = (many, rows, 1)
-    factor = prim.gather(matrix, [0, 1, prim.expand(number, left)], left, in_range=True) / pivot
-    is_changed = prim.apply("and", where, prim.apply("not_equal", pivot, 0.0))
-    return prim.where(is_changed, matrix - factor * _row(matrix, number), matrix)
-
-
-def _row(matrix: prim.Tensor, number: prim.Tensor) -> prim.Tensor:
-    """A row of each matrix, as a matrix of one row."""
-    shape = (matrix.shape[0], 1, matrix.shape[2])
-    return prim.gather(matrix, [0, prim.expand(number, shape), 2], shape, in_range=True)
+    first = prim.reshape(prim.reduce_("minimum", prim.where(is_largest, row, otherwise), [1]), (many,))
+    return prim.where(prim.apply("less", first, rows), first, first - rows)
 
 
 def _expanded(cells: list[list[prim.Tensor]]) -> prim.Tensor:

@@ -15,7 +15,13 @@ from ingot.ops.limit import most_bytes, oversized
 
 def require_fit(*arrays: Array) -> None:
     """ShapeError unless the arrays broadcast, InputError if what they broadcast to is out of proportion."""
-    if all(x.shape == arrays[0].shape for x in arrays):
+    first = arrays[0].shape
+    for x in arrays:
+        if x.shape != first:
+            break
+    else:
+        return
+    if len(arrays) == 2 and _surely_fit(*arrays):
         return
     shape = shapes.broadcast(*(x.shape for x in arrays))
     count = prod(size for size in shape or () if isinstance(size, int))
@@ -24,6 +30,14 @@ def require_fit(*arrays: Array) -> None:
         shown = " and ".join(str([*x.shape]) for x in arrays)
         message = f"shapes {shown} broadcast to {nbytes:,} bytes, more than the limit of {most_bytes():,}"
         raise oversized(message, nbytes)
+
+
+def _surely_fit(a: Array, b: Array) -> bool:
+    """Whether two arrays broadcast to what is in proportion, as far as a short look says."""
+    for m, n in zip(a.shape[::-1], b.shape[::-1]):  # noqa: B905  # the longer one has its front to itself
+        if m not in (n, 1) and n != 1:
+            return False
+    return a.size * b.size * max(a.itemsize, b.itemsize) <= most_bytes()
 
 
 def require_alike(*arrays: Array) -> None:

@@ -43,8 +43,7 @@ def finder(keys: Array | Sequence[Any], dtype: np.dtype[Any]) -> Callable[[Array
 def translator(keys: Array | Sequence[Any], table: Array, dtype: np.dtype[Any]) -> Callable[[Array], Array]:
     """The same replacement, as a function of arrays of one type."""
     if dtype != np.object_:
-        find = finder(keys, dtype)
-        return lambda x: np.asarray(table[find(x).reshape(-1)].reshape(x.shape), table.dtype)
+        return _number_translator(np.asarray(keys, dtype), table)
     *values, default = table.tolist()
     value_of, result = dict(zip(keys, values, strict=False)).get, table.dtype
 
@@ -53,6 +52,33 @@ def translator(keys: Array | Sequence[Any], table: Array, dtype: np.dtype[Any]) 
         different, which = numbered(texts)
         values = np.fromiter(map(value_of, different, repeat(default)), result, len(different))
         translations = values if which is None else values.take(which)
+        return translations if x.ndim == 1 else translations.reshape(x.shape)
+
+    return translate
+
+
+_FEW = 64
+"""Numbers that are looked up one by one in less time than a search of all at once begins in."""
+
+
+def _number_translator(keys: Array, table: Array) -> Callable[[Array], Array]:
+    """The replacement of numbers."""
+    find = finder(keys, keys.dtype)
+    *values, default = table.tolist()
+    numbers = keys.tolist()
+    value_of, result = dict(zip(numbers, values, strict=False)).get, table.dtype
+    of_nan = next((value for key, value in zip(numbers[::-1], values[::-1], strict=False) if key != key), default)
+    has_nan = keys.dtype.kind not in "iub"
+
+    def translate(x: Array) -> Array:
+        if x.size > _FEW:
+            return np.asarray(table[find(x).reshape(-1)].reshape(x.shape), result)
+        few = x.tolist() if x.ndim == 1 else x.reshape(-1).tolist()
+        if has_nan:
+            found = [value_of(number, default) if number == number else of_nan for number in few]
+        else:
+            found = list(map(value_of, few, repeat(default)))
+        translations = np.fromiter(found, result, len(found))
         return translations if x.ndim == 1 else translations.reshape(x.shape)
 
     return translate

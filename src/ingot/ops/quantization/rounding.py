@@ -8,6 +8,7 @@ from ingot import prim
 from ingot.dtypes import Array, DType
 from ingot.ops.tensor.narrow import low_bits, numbers_of, rounded
 from ingot.prim.functions import CODES
+from ingot.prim.magnitude import magnitude
 from ingot.prim.tensor import Constant
 
 
@@ -48,13 +49,20 @@ def codes_in_primitives(
     if dtype not in _WHOLE:
         raise prim.Refused(f"elements of {dtype}")
     lowest, highest = map(float, integer_range(dtype))
+    function = "round_to_byte" if dtype in _BYTES and _is_small(real) else "round_within"
     if zero_point is None or (isinstance(zero_point, Constant) and not zero_point.array.any()):
-        moved = prim.cast(prim.apply("round_within", real, lowest, highest), DType.INT32)
+        moved = prim.cast(prim.apply(function, real, lowest, highest), DType.INT32)
     else:
         limits = [_less(limit, zero_point, real.dtype) for limit in (lowest, highest)]
-        near = prim.apply("round_within", real, *limits)
+        near = prim.apply(function, real, *limits)
         moved = prim.cast(near, DType.INT32) + prim.cast(zero_point, DType.INT32)
     return low_bits(moved, dtype) if dtype in CODES else prim.cast(moved, dtype)
+
+
+def _is_small(real: prim.Tensor) -> bool:
+    """Whether all elements are numbers that int32 has room for, with a zero point."""
+    size = magnitude(real)
+    return size is not None and size < 2.0**30
 
 
 def _less(limit: float, zero_point: prim.Tensor, dtype: DType) -> prim.Tensor:
@@ -99,6 +107,7 @@ def single_rounding(x: Array) -> Array:
     return odd.astype(np.int32).view(np.float32)
 
 
+_BYTES = (DType.INT8, DType.UINT8)
 _WHOLE = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT4, DType.UINT4, DType.INT2, DType.UINT2)
 _LARGEST = {
     DType.FLOAT8E4M3FN: 448.0,

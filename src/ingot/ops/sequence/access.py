@@ -73,10 +73,12 @@ def infer_at(input_sequence: Fact, position: Fact, /) -> Inferred:
 @operator("SequenceInsert", since=11)
 def sequence_insert(input_sequence: S, tensor: T, position: I | None = None, /) -> S:
     """The sequence with `tensor` before what is at `position`, or at the end."""
-    count = len(input_sequence)
     if input_sequence:
         _require_dtype(tensor, input_sequence[0], "the tensor")
-    place = count if position is None else position_of(position, count, last=count)
+    if position is None:
+        return [*input_sequence, tensor]
+    count = len(input_sequence)
+    place = position_of(position, count, last=count)
     return [*input_sequence[:place], tensor, *input_sequence[place:]]
 
 

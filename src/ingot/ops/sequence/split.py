@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from typing import Annotated, TypeAlias
 
@@ -99,15 +100,29 @@ def concat_from_sequence(input_sequence: S11, /, *, axis: int, new_axis: int = 0
         raise InputError("an empty sequence cannot be put together to a tensor")
     first = input_sequence[0]
     axis = axis_of(axis, first.ndim + new_axis)
-    for place, part in enumerate(input_sequence):
+    shape, dtype = first.shape, first.dtype
+    if any(part.shape != shape or part.dtype != dtype for part in input_sequence):
+        _require_fit(input_sequence, axis, new_axis)
+    if new_axis:
+        sizes = (*shape[:axis], 1, *shape[axis:])
+        input_sequence = [part.reshape(sizes) for part in input_sequence]
+    else:
+        sizes = shape
+    along = sum(part.shape[axis] for part in input_sequence)
+    joined = np.empty(affordable((*sizes[:axis], along, *sizes[axis + 1 :]), dtype), dtype)
+    return np.concatenate(input_sequence, axis, out=joined)
+
+
+def _require_fit(parts: Sequence[Array], axis: int, new_axis: int) -> None:
+    """ShapeError unless parts are of one type and differ along an axis alone; of one shape, for a new axis."""
+    first = parts[0]
+    for place, part in enumerate(parts):
         fits = part.shape if new_axis else part.shape[:axis] + part.shape[axis + 1 :]
         expected = first.shape if new_axis else first.shape[:axis] + first.shape[axis + 1 :]
         if part.ndim != first.ndim or fits != expected or part.dtype != first.dtype:
             raise ShapeError(
                 f"element {place} is {part.dtype}{list(part.shape)}, element 0 {first.dtype}{list(first.shape)}"
             )
-    affordable([sum(part.size for part in input_sequence)], input_sequence[0].dtype)
-    return np.stack(input_sequence, axis) if new_axis else np.concatenate(input_sequence, axis)
 
 
 @concat_from_sequence.infer

@@ -30,7 +30,7 @@ from ingot.ops.signal.matrices import (
     transformed,
     waves,
 )
-from ingot.ops.signal.scalars import complex_of, half, integer, size_of
+from ingot.ops.signal.scalars import complex_of, half, integer, parts_of, size_of
 from ingot.ops.signal.waves import MOST_ELEMENTS, computed_waves
 from ingot.ops.signal.waves import waves as wave_matrix
 from ingot.ops.tensor.computed import around_axis, assume_reshape, counted_axis
@@ -57,18 +57,19 @@ def dft(x: T1, dft_length: T2 | None = None, axis: Axis | None = None, /, *, inv
     if dft_length is not None:
         length = integer(dft_length, "dft_length", least=1)
     assert isinstance(length, int)
-    shape = _shape(x.shape, at, length, inverse, onesided)
-    refuse_oversized((*shape[:at], max(length, 1), *shape[at + 1 : -1]), 16)
-    if length < 1 or x.shape[at] == 0:
-        return np.zeros([size for size in shape if isinstance(size, int)], x.dtype)
+    if length > x.shape[at] or length < 1 or not x.size:
+        shape = _shape(x.shape, at, length, inverse, onesided)
+        refuse_oversized((*shape[:at], max(length, 1), *shape[at + 1 : -1]), 16)
+        if length < 1 or x.shape[at] == 0:
+            return np.zeros([size for size in shape if isinstance(size, int)], x.dtype)
     signal = complex_of(x)
     if onesided and inverse:
         return np.asarray(np.fft.irfft(signal, length, at)[..., np.newaxis], x.dtype)
     if onesided:
         spectrum = np.fft.rfft(signal, length, at)
     else:
-        spectrum = np.fft.ifft(signal, length, at) if inverse else np.fft.fft(signal, length, at)
-    return np.stack([spectrum.real, spectrum.imag], axis=-1).astype(x.dtype)
+        spectrum = (np.fft.ifft if inverse else np.fft.fft)(signal, length, at)
+    return parts_of(spectrum).astype(x.dtype, copy=False)
 
 
 @dft.infer
@@ -121,8 +122,6 @@ def lower(
     many = length[0] if length else _default_length(size, inverse, onesided)
     if not isinstance(many, int) or many < 1 or size < 1 or x.rank > len(_AXES):
         raise prim.Refused(f"a transform of {many} samples")
-    if inverse and not onesided:  # of which the standard records a result with the rounding errors of a fast transform
-        raise prim.Refused("the inverse of a whole spectrum")
     real = bool(inverse and onesided)
     samples = min(size, many // 2 + 1 if real else many)
     bins = many // 2 + 1 if onesided and not inverse else many
@@ -130,6 +129,8 @@ def lower(
     factors = steps_of(many, prim.count(x.shape[:-1]))
     if factors is not None:
         return _in_steps(x, at, factors, bins, inverse=bool(inverse), real=real)
+    if inverse and not onesided:  # of which the standard records a result with the rounding errors of a fast transform
+        raise prim.Refused("the inverse of a whole spectrum in one product")
     matrix = wave_matrix(samples, parts, bins, many, x.dtype, inverse=bool(inverse), real=real)
     names = _AXES[: x.rank - 1]
     return prim.contract(x, matrix, f"{names}p,{names[at]}pkr->{names.replace(names[at], 'k')}r")

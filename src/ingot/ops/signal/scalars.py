@@ -60,7 +60,14 @@ def complex_of(x: Array) -> Array:
 
     16-bit floats come as float32: transforms are taken in the precision of what they are given.
     """
-    wide = x.astype(np.float64 if x.dtype == np.float64 else np.float32, copy=False)
+    wide = x if x.dtype in (np.float32, np.float64) else x.astype(np.float32)
     if x.shape[-1] == 1:
         return wide[..., 0]
-    return np.ascontiguousarray(wide).view(np.result_type(wide.dtype, np.complex64))[..., 0]
+    pairs = wide if wide.flags.c_contiguous else np.ascontiguousarray(wide)
+    return pairs.view(np.complex128 if wide.dtype == np.float64 else np.complex64)[..., 0]
+
+
+def parts_of(x: Array) -> Array:
+    """The real and the imaginary parts of complex numbers, along a new last axis."""
+    pairs = x if x.flags.c_contiguous else np.ascontiguousarray(x)
+    return pairs.view(pairs.real.dtype).reshape(*x.shape, 2)

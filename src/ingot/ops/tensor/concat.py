@@ -33,9 +33,9 @@ def concat(*inputs: T, axis: int) -> T:
     if any(x.dtype != first.dtype for x in inputs):
         raise InputError(f"the inputs differ in type: {sorted({str(x.dtype) for x in inputs})}")
     shape = affordable(_joined([x.shape for x in inputs], axis), first.dtype)  # type: ignore[arg-type]
-    if prod(shape) <= PIECE:
-        return np.concatenate(inputs, axis)
     joined = np.empty(shape, first.dtype)
+    if prod(shape) <= PIECE:
+        return np.concatenate(inputs, axis, out=joined)
     start, axis = 0, axis_of(axis, first.ndim)
     for x in inputs:
         end = start + x.shape[axis]

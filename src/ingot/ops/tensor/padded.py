@@ -103,12 +103,19 @@ def _filled(x: prim.Tensor, low: Sequence[Dim], high: Sequence[Dim], fill: prim.
     """`x` with `fill`, a tensor of one element, or zero around it; a computed one is chosen where `x` is not."""
     if fill is not None and prim.count(fill.shape) != 1:
         raise prim.Refused(f"a constant_value of {prim.count(fill.shape)} elements")
+    number = None
     if fill is None or isinstance(fill, Constant):
-        return prim.pad(x, low, high, _zero(x.dtype) if fill is None else _number(fill))
-    value = prim.reshape(fill, ())
+        number = _zero(x.dtype) if fill is None else _number(fill)
+        if not x.rank or all(isinstance(size, int) for size in (x.shape[-1], low[-1], high[-1])):
+            return prim.pad(x, low, high, number)  # whose rows a schedule divides
+
+    def around(before: Sequence[Dim], after: Sequence[Dim]) -> prim.Tensor:
+        return _chosen(x, before, after, value) if number is None else prim.pad(x, before, after, number)
+
+    value = prim.reshape(fill, ()) if fill is not None else prim.scalar(_zero(x.dtype), x.dtype)
     if not x.rank or low[-1] == high[-1] == 0 or not _is_long(x.shape[-1], low[-1] + x.shape[-1] + high[-1]):
-        return _chosen(x, low, high, value)
-    rows = _chosen(x, [*low[:-1], 0], [*high[:-1], 0], value)
+        return around(low, high)
+    rows = around([*low[:-1], 0], [*high[:-1], 0])
     before, after = (prim.expand(value, (*rows.shape[:-1], many)) for many in (low[-1], high[-1]))
     return prim.concat([before, rows, after], x.rank - 1)
 

@@ -43,7 +43,13 @@ def reshape(data: T, shape: Sizes, /, *, allowzero: Annotated[int, Since(14)] = 
     """
     if shape.ndim != 1:
         raise ShapeError(f"shape has {shape.ndim} axes, expected 1")
-    wanted: list[Dim | None] = shape.tolist()
+    plain: list[int] = shape.tolist()
+    if data.size and plain and 0 not in plain and min(plain) >= -1:
+        try:
+            return data.reshape(plain)
+        except ValueError:  # said better below
+            pass
+    wanted: list[Dim | None] = [*plain]
     _check(wanted, allowzero)
     result = [int(size) for size in _copied(wanted, data.shape, allowzero)]  # type: ignore[arg-type]
     if -1 in result:

@@ -12,6 +12,7 @@ from ingot.errors import CheckError, ShapeError
 from ingot.ir.types import TensorType
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
+from ingot.ops.text.distinct import texts_of
 from ingot.ops.typesets import STRING, types
 
 Text: TypeAlias = Annotated[Array, types("", STRING)]
@@ -47,19 +48,19 @@ def bind(
     locale: str | None,
     stopwords: Sequence[str] | None,
 ) -> Callable[[Array], Array]:
-    change = _case(case_change_action)
+    change = None if case_change_action == "NONE" else _case(case_change_action)
     stops = frozenset(stopwords or () if is_case_sensitive else map(str.lower, stopwords or ()))
 
     def normalize(x: Array) -> Array:
         _require_shape(x.shape)
-        remaining: list[str] = x.reshape(-1).tolist()
+        remaining = texts_of(x)
         if stops and is_case_sensitive:
             remaining = [word for word in remaining if word not in stops]
         elif stops:
             remaining = [word for word in remaining if word.lower() not in stops]
-        words = np.empty(max(len(remaining), 1), np.object_)
-        words[:] = list(map(change, remaining)) or [""]
-        return words.reshape((1,) * (x.ndim - 1) + words.shape)
+        changed = (remaining if change is None else list(map(change, remaining))) or [""]
+        words = np.fromiter(changed, np.object_, len(changed))
+        return words if x.ndim == 1 else words.reshape(1, -1)
 
     return normalize
 

@@ -40,7 +40,7 @@ def string_split(x: T1, /, *, delimiter: str | None = None, maxsplit: int | None
     pieces = filled_rows(rows, longest, "")
     if which is not None:
         pieces, counts = pieces.take(which, axis=0), counts.take(which)
-    return pieces.reshape((*x.shape, longest)), counts.reshape(x.shape)
+    return (pieces, counts) if x.ndim == 1 else (pieces.reshape((*x.shape, longest)), counts.reshape(x.shape))
 
 
 def filled_rows(rows: Sequence[list[str]], length: int, fill: str) -> Array:

@@ -83,9 +83,9 @@ class Cpu:
 
     def emit(self, scheduled: Scheduled, draft: bool, /) -> Mapping[Kernel, EmittedKernel]:
         from ingot.loops.ir import kernels_in
-        from ingot.providers.cpu.code import batch_sizes, emit_kernels  # LLVM's emitters
+        from ingot.providers.cpu.code import emit_kernels, typical_sizes  # LLVM's emitters
 
-        emitted = emit_kernels(kernels_in(scheduled.steps), self.target, draft, batch_sizes(scheduled))
+        emitted = emit_kernels(kernels_in(scheduled.steps), self.target, draft, typical_sizes(scheduled))
         begin_thread_pool(self.target, draft)
         return emitted
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from types import MappingProxyType
 
 import numpy as np
 
@@ -36,6 +37,12 @@ _TYPICAL_SIZE = 16
 _TYPICAL_BATCH = 4
 """What it is taken for if it is the first of inputs: mostly one, and now and then many, in the mean of first runs."""
 
+_TYPICAL_SIDE = 128
+"""What it is taken for if it is a side of images: lines of text have some 50, photographs up to 640."""
+
+_MOST_CHANNELS = 4
+"""Channels that images come with at most."""
+
 
 @dataclass(frozen=True, slots=True)
 class EmittedKernel:
@@ -47,15 +54,16 @@ class EmittedKernel:
 
 
 def emit_kernels(
-    kernels: Iterable[Kernel], target: Target, draft: bool, batches: Set[str] = frozenset()
+    kernels: Iterable[Kernel], target: Target, draft: bool, typical: Mapping[str, int] = MappingProxyType({})
 ) -> dict[Kernel, EmittedKernel]:
     """Begin to compile the templates of kernels, those that are not yet: kernels of other sizes share one.
 
-    With `draft`, drafts may come first; `batches` are names of sizes that are likely to be small in a first run.
+    With `draft`, drafts may come first; `typical` are sizes in a first run by name, where more is known of them than
+    that they are sizes.
     """
     parametrised = {kernel: parametrise(kernel) for kernel in kernels}
     digests = {kernel: digest(own.kernel) for kernel, own in parametrised.items()}
-    work = _work(digests, batches) if draft else {}
+    work = _work(digests, typical) if draft else {}
     emitted = {}
     for kernel, own in parametrised.items():
         name = digests[kernel]
@@ -70,20 +78,28 @@ def emit_kernel(kernel: Kernel, target: Target) -> EmittedKernel:
     return emit_kernels((kernel,), target, draft=False)[kernel]
 
 
-def batch_sizes(scheduled: Scheduled) -> set[str]:
-    """The names of sizes that only first axes of inputs have."""
+def typical_sizes(scheduled: Scheduled) -> dict[str, int]:
+    """Sizes that first runs are likely to have, by name: of batches, which only first axes have, and of images."""
     shapes = [tensor.shape for tensor in scheduled.placed if isinstance(tensor, Parameter)]
     first = {name for shape in shapes for size in shape[:1] for name in symbols(size)}
-    return first.difference(name for shape in shapes for size in shape[1:] for name in symbols(size))
+    later = {name for shape in shapes for size in shape[1:] for name in symbols(size)}
+    sides = {name for shape in shapes if _is_of_images(shape) for size in shape[1:] for name in symbols(size)}
+    return dict.fromkeys(sides, _TYPICAL_SIDE) | dict.fromkeys(first - later, _TYPICAL_BATCH)
 
 
-def _work(digests: Mapping[Kernel, str], batches: Set[str]) -> dict[str, int]:
+def _is_of_images(shape: Sequence[Dim]) -> bool:
+    """Whether an input of this shape has few channels, in front of two sides or behind them."""
+    channels = [shape[1], shape[3]] if len(shape) == 4 else []
+    return any(isinstance(size, int) and size <= _MOST_CHANNELS for size in channels)
+
+
+def _work(digests: Mapping[Kernel, str], typical: Mapping[str, int]) -> dict[str, int]:
     """The operations of all kernels of a template in a run; those of unknown number leave the template out."""
     work: dict[str, int] = dict.fromkeys(digests.values(), 0)
     unknown = set()
     for kernel, name in digests.items():
         operations = operations_of(kernel)
-        sizes = {size: _TYPICAL_BATCH if size in batches else _TYPICAL_SIZE for size in symbols(operations)}
+        sizes = {size: typical.get(size, _TYPICAL_SIZE) for size in symbols(operations)}
         try:
             work[name] += evaluate(operations, sizes)
         except ArithmeticError:  # a size that divides by another less something

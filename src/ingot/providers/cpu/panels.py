@@ -60,7 +60,7 @@ def code_panels_of(matrix: Coded, product: Contraction) -> Array:
 
 def _source_key(weights: Packed | Filters, tile: Tile) -> _Key:
     array = weights.array
-    kind = (type(weights), getattr(weights, "side", 0), getattr(weights, "groups", 1), tile)
+    kind = (type(weights), *(getattr(weights, name, None) for name in ("side", "axes", "groups")), tile)
     return (array.ctypes.data, array.shape, array.strides, array.dtype.str, *kind)
 
 

@@ -203,13 +203,14 @@ def constant_memory(scheduled: Scheduled) -> dict[Buffer, Array]:
                 memory[buffer] = tiled_codes(constant)
                 continue
             assert isinstance(constant, Packed | Constant)
-            array = _in_lines(constant.array) if isinstance(constant, Packed) else np.ascontiguousarray(constant.array)
+            array = _in_lines(constant) if isinstance(constant, Packed) else np.ascontiguousarray(constant.array)
             memory[buffer] = array.view(np.uint8) if array.dtype == np.bool_ else array
     return memory
 
 
-def _in_lines(array: Array) -> Array:
+def _in_lines(weights: Packed) -> Array:
     """The weights of a product with zeros behind each row, so that all begin at multiples of 16 bytes."""
+    array = weights.array.reshape(weights.shape)
     *rows, columns = array.shape
     line = line_of(columns, DType.of(array.dtype))
     assert isinstance(line, int)

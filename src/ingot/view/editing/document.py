@@ -7,7 +7,6 @@ that it shows, so that two tabs do not get in each other's way.
 from __future__ import annotations
 
 import io
-import json
 import re
 import threading
 from collections.abc import Callable
@@ -18,7 +17,7 @@ import numpy as np
 from ingot.errors import IngotError, InputError
 from ingot.format.save import save
 from ingot.ir.model import Model
-from ingot.view.answering import Json, NotThere, is_number
+from ingot.view.answering import Json, NotThere, is_number, stated
 from ingot.view.answers import Answers
 from ingot.view.editing.apply import apply
 from ingot.view.editing.edits import Edit
@@ -70,10 +69,10 @@ class Document:
     def post(self, path: str, body: bytes) -> Json:
         """An edit, `undo`, `redo`, `save`, or what else `Answers` computes; an edit that is refused says why."""
         actions: dict[str, Callable[[bytes], Json]] = {
-            "edit": lambda body: self._edit(json.loads(body)),
+            "edit": lambda body: self._edit(stated(body)),
             "undo": lambda _: self._move(-1),
             "redo": lambda _: self._move(1),
-            "save": lambda body: self._save(json.loads(body)),
+            "save": lambda body: self._save(stated(body)),
         }
         name, *rest = path.split("/")
         if name == "weight" and len(rest) == 3 and all(map(is_number, rest)):

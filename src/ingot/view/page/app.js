@@ -93,10 +93,17 @@ export class App {
     });
   }
 
-  /** Fill the place of the canvas, if that has changed: what was drawn is lost then. */
+  /** Fill the place of the canvas, if that has changed: what was drawn is lost then. What was in the middle stays there. */
   resize() {
     const { clientWidth, clientHeight } = this.canvas, ratio = window.devicePixelRatio || 1;
     if (clientWidth === this.width && clientHeight === this.height && ratio === this.ratio) return;
+    if (this.width && this.height && clientWidth && clientHeight) {
+      const dx = (this.width - clientWidth) / 2, dy = (this.height - clientHeight) / 2;
+      for (const camera of this.motion ? [this.camera, this.motion.from, this.motion.to] : [this.camera]) {
+        camera.x += dx / camera.scale;
+        camera.y += dy / camera.scale;
+      }
+    }
     this.ratio = ratio;
     this.canvas.width = Math.round(clientWidth * ratio);
     this.canvas.height = Math.round(clientHeight * ratio);
@@ -331,10 +338,9 @@ export class App {
     const { levels, around } = await this.scene.index();
     const chain = [levels[leaf]];
     while (around[chain[0]] !== null && chain.length < 200) chain.unshift(around[chain[0]]);
-    const instance = await this.reach(chain);
-    if (!instance) return;
-    const item = instance.level.items.findIndex((each) => each.number === leaf);
-    if (item >= 0) this.show(instance, item);
+    const instance = await this.reach(chain), item = instance ? instance.level.items.findIndex((each) => each.number === leaf) : -1;
+    if (instance && item >= 0) this.show(instance, item);
+    else announce(chain.length < 200 ? "this is in a function that nothing calls" : "this is nested too deep to be shown", true);
   }
 
   /**

@@ -17,6 +17,9 @@ import { dashed, rounded } from "./outlines.js";
 const FONT = 'system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';
 const TITLE = 26, ROW = 15;
 
+/** Pixels of the text below a title, from which on it is written, and of a title that is read well. */
+const LEAST_ROWS = 4.6, READ = 10;
+
 /** The scale below which dashes are too small to be seen. */
 const LEAST_DASHED = 0.25;
 
@@ -183,7 +186,7 @@ export class Drawing {
     const isSelected = this.isAt(instance, number, this.selected), isHovered = this.isAt(instance, number, this.hovered);
     const shade = theme.is_dark ? "dark" : "light";
     const heat = item.kind === "node" ? this.heat.get(item.number) : undefined, measured = this.measure(item), ground = measured ? measured.colour : theme.box;
-    const isSmall = scale * 12 < 3.2, mark = markOf(this.marks, item);
+    const isSmall = scale * 12 < 3.2, hasRows = item.rows.length > 0 && scale * 10 >= LEAST_ROWS, mark = markOf(this.marks, item);
     const colour = this.measured ? ground : heat || (item.family ? families[item.family][shade] : theme.box);
     if (isSmall) {
       context.fillStyle = mark || (item.kind === "group" && !this.measured ? families[largest(item)]?.[shade] || theme.border : item.kind === "node" || item.kind === "group" ? colour : theme.port);
@@ -194,11 +197,10 @@ export class Drawing {
     context.lineWidth = 1;
     context.strokeStyle = isHovered ? theme.faint : theme.border;
     if (item.kind === "node") {
-      const plain = !item.rows.length;
-      context.fillStyle = plain ? colour : theme.box;
+      context.fillStyle = !hasRows ? colour : theme.box;
       rounded(context, x, y, w, h, 5);
       context.fill();
-      if (!plain) {
+      if (hasRows) {
         context.save();
         context.clip();
         context.fillStyle = colour;
@@ -232,8 +234,14 @@ export class Drawing {
     context.textAlign = "center";
     context.fillStyle = theme.text;
     context.font = `600 12px ${FONT}`;
-    context.fillText(item.title, x + w / 2, y + 17, w - 8);
-    if (scale * 10 < 4 || !item.rows.length) return;
+    if (!hasRows && item.rows.length) { // the title has their place, as large as it can be read
+      const size = Math.min(READ / scale, 0.55 * h, (12 * (w - 6)) / context.measureText(item.title).width);
+      context.font = `600 ${Math.max(12, size)}px ${FONT}`;
+      context.textBaseline = "middle";
+      context.fillText(item.title, x + w / 2, y + h / 2 - (item.kind === "group" ? 2 : 0), w - 6);
+      context.textBaseline = "alphabetic";
+    } else context.fillText(item.title, x + w / 2, y + 17, w - 8);
+    if (!hasRows) return;
     context.font = `10px ${FONT}`;
     for (let i = 0; i < item.rows.length; i++) {
       context.fillStyle = item.rows[i][0] === "weight" ? theme.weight : theme.faint;
@@ -349,10 +357,12 @@ export class Drawing {
     const place = /** @type {[number, number, number, number]} */ ([x, y - 9, x + width, y - 9 + 11 * lines.length]);
     if (this.labels.some((other) => other[0] < place[2] && place[0] < other[2] && other[1] < place[3] && place[1] < other[3])) return;
     this.labels.push(place);
-    context.lineWidth = 3;
-    context.strokeStyle = depth ? this.theme.frames[depth % 2] : this.theme.ground;
+    const alpha = context.globalAlpha;
+    context.globalAlpha = alpha * 0.85; // what passes below can be seen, and the text be read
+    context.fillStyle = depth ? this.theme.frames[depth % 2] : this.theme.ground;
+    context.fillRect(x - 1, y - 8, width + 2, 11 * lines.length - 1);
+    context.globalAlpha = alpha;
     lines.forEach((text, i) => {
-      context.strokeText(text, x, y + 11 * i);
       context.fillStyle = i ? this.theme.weight : this.theme.faint;
       context.fillText(text, x, y + 11 * i);
     });

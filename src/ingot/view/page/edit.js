@@ -54,7 +54,8 @@ async function change(app, path, body, names = [], errors) {
     listed = answer;
     await showNewest(app, names);
     const [last] = listed.done.slice(-1);
-    announce(path === "undo" || path === "redo" ? `${path}: ${listed.done.length} edits` : last);
+    const count = listed.done.length, left = `${count || "no"} edit${count === 1 ? "" : "s"} made`;
+    announce(path === "undo" ? `undone; ${left}` : path === "redo" ? `done again; ${left}` : last);
   } catch (error) {
     const text = /** @type {Error} */ (error).message;
     if (errors && errors.isConnected) errors.textContent = text;

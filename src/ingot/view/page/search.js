@@ -40,8 +40,9 @@ export function searching() {
   const close = () => show(false);
   const go = (/** @type {number} */ place) => {
     const hit = hits[place];
-    if (hit && "leaf" in hit) activeApp().reveal(hit.leaf);
-    else if (hit) activeApp().revealLevel(hit.level);
+    if (!hit) return; // the list says so
+    if ("leaf" in hit) activeApp().reveal(hit.leaf);
+    else activeApp().revealLevel(hit.level);
     close();
     activeApp().canvas.focus();
   };
@@ -87,7 +88,7 @@ function found(index, words) {
   /** @type {{named: Hit[], own: Hit[], groups: Hit[], inside: Hit[]}} */
   const hits = { named: [], own: [], groups: [], inside: [] };
   texts.headings.forEach((heading, level) => {
-    if (index.around[level] === null) return; // the model, or a function, which opens where it is called
+    if (index.around[level] === null) return; // the model, or a function that nothing calls
     if (index.headings[level][0].toLowerCase() === name) hits.named.push({ level });
     else if (words.some((word) => heading.includes(word)) && has(texts.paths[level])) hits.groups.push({ level });
   });

@@ -1,6 +1,7 @@
 // Running and measuring the model: everything of the page that needs a machine, wired up.
 // @ts-check
 import { contrasting, resumeComparison } from "./contrast.js";
+import { openTab, refreshDesk } from "./desk.js";
 import { dropping } from "./dropping.js";
 import { byId } from "./elements.js";
 import { refreshForm } from "./inputs.js";
@@ -17,7 +18,14 @@ import { valueCard } from "./values.js";
 export function tooling(app) {
   profiling(app);
   dropping(app);
-  app.onTheme.push(() => applyMeasure(app));
+  const showAgain = () => {
+    if (app.selection.kind !== "model" && !document.activeElement?.closest("#panel .edit")) app.select(app.selection); // what is typed there stays
+  };
+  app.onTheme.push(() => {
+    applyMeasure(app);
+    refreshDesk(openTab());
+    showAgain();
+  });
   const isOne = !app.scene.model.compared;
   app.isRunnable = isOne && !isSaved;
   byId("run").hidden = !app.isRunnable;
@@ -28,7 +36,7 @@ export function tooling(app) {
   byId("run").onclick = () => runModel(app);
   runs.onChange.push(refreshForm, () => {
     byId("run").textContent = runs.isRunning ? "Running …" : "▶ Run";
-    if (!runs.isRunning && app.selection.kind !== "model" && !document.activeElement?.closest("#panel .edit")) app.select(app.selection); // what is typed there stays
+    if (!runs.isRunning) showAgain();
   });
   app.onReplace.push(() => {
     forgetRuns();

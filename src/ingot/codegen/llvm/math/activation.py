@@ -8,7 +8,7 @@ from ingot.codegen.llvm.math.erf import erf
 from ingot.codegen.llvm.math.exponential import exp_nonpositive
 from ingot.codegen.llvm.math.lanes import Floats, horner
 
-__all__ = ["gelu", "gelu_tanh", "mish", "sigmoid", "silu", "softplus"]
+__all__ = ["gelu", "gelu_tanh", "mish", "sigmoid", "silu", "softplus", "times_sigmoid"]
 
 # Minimax for (log(1 + e) - e) / e^2 on 0 <= e <= 1; log(1 + e) has relative error 2^-27.5 and 2^-55.1
 LOG1P_32 = (
@@ -35,9 +35,27 @@ def sigmoid(x: Floats) -> Floats:
     return (-e).fma(n / (e + 1.0), n)
 
 
+def times_sigmoid(y: Floats, x: Floats) -> Floats:
+    """`y sigmoid(x)`, as y / (1 + e^-x): two operations after e in place of six.
+
+    What is far below 0, where e^-x would overflow, is the product, in a block that few vectors go through.
+    """
+    b = x.b
+    low = x < x.pick(-70.0, -670.0)
+    quotient = y / (exp_nonpositive(-x) + 1.0)
+    before = b.block
+    with b.if_then(low.any(), likely=False):
+        product = (y * sigmoid(x)).select(low, quotient)
+        inside = b.block
+    merged = b.phi(quotient.value.type)
+    merged.add_incoming(quotient.value, before)
+    merged.add_incoming(product.value, inside)
+    return Floats(b, merged)
+
+
 def silu(x: Floats) -> Floats:
     """`x sigmoid(x)`."""
-    return x * sigmoid(x)
+    return times_sigmoid(x, x)
 
 
 def softplus(x: Floats) -> Floats:
@@ -65,4 +83,4 @@ def gelu(x: Floats) -> Floats:
 def gelu_tanh(x: Floats) -> Floats:
     """`x (1 + tanh(u)) / 2` with u = sqrt(2 / pi) (x + 0.044715 x^3), which is x sigmoid(2u)."""
     scale = 2 * math.sqrt(2 / math.pi)
-    return x * sigmoid(x * (x * x).fma(scale * 0.044715, scale))
+    return times_sigmoid(x, x * (x * x).fma(scale * 0.044715, scale))

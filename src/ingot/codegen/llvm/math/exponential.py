@@ -76,7 +76,10 @@ def exp(x: Floats) -> Floats:
 
 
 def exp_nonpositive(x: Floats) -> Floats:
-    """e^x where x is not above 0: cheaper, one multiplication makes every power of two that is needed."""
+    """e^x where x is not above 0, or little: cheaper, one multiplication makes every power of two that is needed.
+
+    Little is 70, or 670 of float64; anything above is undefined.
+    """
     tail = x.digits + 1
     n, power, r = split(x.at_least(x.pick(-104.0, -746.0)), tail)
     if x.scales:
