@@ -106,3 +106,20 @@ def test_windows_that_move_by_several_elements_over_padding_are_those_of_the_ref
         np.testing.assert_allclose(compiled, expected, 1e-5, 1e-6)
         assert session.compiled is not None
         assert len(list(kernels_in(session.compiled.scheduled.steps))) == 1
+
+
+@pytest.mark.parametrize(("dtype", "value"), [("float", 3), ("float", 0), ("int8", 7), ("double", 2)])
+@pytest.mark.parametrize("rows", ["5000", "n"])
+def test_columns_are_added_to_any_number_of_rows(dtype: str, value: int, rows: str) -> None:
+    """A row of the fill is as long as the longest loop that rows are jammed in; along these there are more elements."""
+    for columns, pads in ((1, [1, 1, 1, 2]), (1, [0, 0, 0, 3]), (2, [0, 1, 0, 1]), (3, [0, 1, 2, 0])):
+        model = ingot.parse_model(
+            f'<ir_version: 10, opset_import: ["" : 21]> g ({dtype}[{rows}, {columns}] x) => (y) '
+            f"<int64[4] pads = {{{', '.join(map(str, pads))}}}, {dtype} value = {{{value}}}> "
+            "{ y = Pad (x, pads, value) }"
+        )
+        session = ingot.Session(model, threads=1, fallback=False, providers=("cpu", "reference"))
+        kind = {"float": "float32", "double": "float64"}.get(dtype, dtype)
+        x = np.random.default_rng(0).integers(-9, 9, (5000, columns)).astype(kind)
+        expected = np.pad(x, ((pads[0], pads[2]), (pads[1], pads[3])), constant_values=value)
+        np.testing.assert_array_equal(session.run(None, {"x": x})[0], expected)

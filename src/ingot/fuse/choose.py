@@ -13,6 +13,7 @@ from ingot.dtypes import DType
 from ingot.fuse.attention_match import AttentionMatch, attention_in
 from ingot.fuse.epilogue import Epilogues, column_axes
 from ingot.fuse.gathered_rows import gathered_rows
+from ingot.fuse.interpolated import interpolated
 from ingot.fuse.limits import FusionLimits
 from ingot.fuse.long_expression import cuts, nested_gathers
 from ingot.fuse.paired_rows import paired_rows
@@ -54,6 +55,7 @@ SUPPRESSION = "boxes that are kept are stored"
 SCATTER = "what is written at computed places is stored"
 GATHERED_ROWS = "rows of it are gathered"
 REPEATED_ROWS = "rows of it are repeated"
+INTERPOLATED = "it is interpolated again"
 PAIRED_ROWS = "each of its rows is reduced with many others"
 BRANCHED = "a branch is by it"
 LOOP_BEGIN = "a loop begins with it"
@@ -135,6 +137,8 @@ def choose(uses: Uses, limits: FusionLimits) -> Choice:
     for tensor in paired_rows(uses):
         stored.setdefault(tensor, PAIRED_ROWS)
         in_order.add(tensor)
+    for tensor in interpolated(uses, stored):
+        stored.setdefault(tensor, INTERPOLATED)
     for tensor in nested_gathers(uses, stored, inside, limits.inlined // _OF_A_GATHER):
         stored.setdefault(tensor, LONG_EXPRESSION)
     _store_shared(uses, stored)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ingot.loops.ir import LANES_APART, For, Kind, Let, Load, Nest, Scalar, Store, Var
 from ingot.loops.rewrite import indices, parts
+from ingot.schedule.jam import fills_reach
 from ingot.schedule.target import Target
 from ingot.schedule.turn import Turned
 
@@ -32,7 +33,8 @@ def interleaved(nest: Nest, target: Target) -> Turned | None:
     lanes = target.lanes(max(_WORD, store.buffer.dtype.numpy.itemsize))
     if along is None or lanes == 1 or (isinstance(along.extent, int) and along.extent < lanes):
         return None
-    if any(isinstance(part, Load) and not _is_contiguous(part, along) for part in parts([store.value])):
+    loads = [part for part in parts([store.value]) if isinstance(part, Load)]
+    if not all(_is_contiguous(load, along) for load in loads) or not fills_reach(loads, along):
         return None
     rows = tuple(row for row in nest.rows if row is not along and row is not place)
     return Turned(rows, (For(along, (For(place, (store,), Kind.JAM),), Kind.VECTOR),))

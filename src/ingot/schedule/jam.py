@@ -91,6 +91,17 @@ def is_light(nest: Nest) -> bool:
     return sum(isinstance(part, Apply) for part in parts(list(values(body)))) <= _MOST_FUNCTIONS
 
 
+def fills_reach(loads: Sequence[Load], along: Var) -> bool:
+    """Whether jammed loads in vectors along an axis find as many elements of their fill as there are of the axis.
+
+    Where a condition that is not along the axis does not hold, they read a row of the fill in place of their own.
+    """
+    if isinstance(along.extent, int) and along.extent <= LONGEST_JAMMED:
+        return True
+    rows = [load for load in loads if load.index.factor(along) == 1]
+    return all(condition.index.factor(along) != 0 for load in rows for condition in load.where)
+
+
 def shared_innermost(stage: Stage, var: Var) -> Stage:
     """A stage whose innermost loops are those along which rows of a jammed variable read what the next ones read.
 

@@ -30,6 +30,7 @@ from ingot.loops.ir import (
 )
 from ingot.loops.near import moves
 from ingot.loops.rewrite import Reindexed, parts
+from ingot.schedule.jam import fills_reach
 from ingot.schedule.target import Target
 
 _NARROWEST = 4
@@ -89,7 +90,7 @@ def _across(store: Store, along: Var, rows: Sequence[Var], target: Target) -> Va
     padded = [load for load in loads if load.where]
     where = [condition for load in padded for condition in load.where]
     indices = [*(load.index for load in padded), *(condition.index for condition in where)]
-    if any(not isinstance(term, Var) for index in indices for term, _ in index.terms):
+    if any(not isinstance(term, Var) for index in indices for term, _ in index.terms) or not fills_reach(padded, along):
         return None
     for row in rows:
         both = [load.index for load in loads if _depends(load.index, along) and _depends(load.index, row)]

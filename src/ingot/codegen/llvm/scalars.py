@@ -9,7 +9,7 @@ import numpy as np
 from ingot.codegen.llvm import integers, ir
 from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.math import FUNCTIONS as MATH
-from ingot.codegen.llvm.math.lanes import with_sign
+from ingot.codegen.llvm.math.lanes import Floats, lanes_of
 from ingot.codegen.llvm.types import F32, I1, I16, I32, I64, element, is_float, is_signed, vector
 from ingot.dtypes import DType
 from ingot.prim.functions import CODES
@@ -167,12 +167,16 @@ def _of_floats(b: Builder, function: str, kind: ir.Type, arguments: Sequence[ir.
     if function == "round_to_byte":
         return _rounded_inside(b, *arguments)
     if function == "copysign":
-        is_vector = isinstance(arguments[0].type, ir.VectorType)
-        return intrinsic(b, function, kind, arguments) if is_vector else with_sign(b, *arguments)
+        return _with_sign(b, *arguments)
     name = {"power": "pow", "remainder": "fmod"}.get(function, function)
     if name in MATH:
         return MATH[name].emit(b, *arguments)
     raise Unemittable(f"{function} of {kind}")
+
+
+@lanes_of
+def _with_sign(x: Floats, sign: Floats) -> Floats:
+    return x.copysign(sign)
 
 
 def _round_within(b: Builder, x: ir.Value, least: ir.Value, most: ir.Value) -> ir.Value:

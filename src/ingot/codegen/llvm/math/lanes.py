@@ -15,7 +15,7 @@ from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.builder import Builder
 from ingot.dataclass import dataclass
 
-__all__ = ["Floats", "Ints", "Mask", "horner", "lanes_of", "with_sign"]
+__all__ = ["Floats", "Ints", "Mask", "horner", "lanes_of"]
 
 Operand: TypeAlias = "Floats | float"
 T = TypeVar("T")
@@ -207,9 +207,15 @@ class Floats:
         return self._intrinsic("llvm.sqrt")
 
     def copysign(self, sign: Operand) -> Floats:
-        if isinstance(self.value.type, ir.VectorType):
-            return self._intrinsic("llvm.copysign", sign)
-        return Floats(self.b, with_sign(self.b, self.value, self._of(sign)))
+        return self._intrinsic("llvm.copysign", sign._fenced() if isinstance(sign, Floats) else sign)
+
+    def _fenced(self) -> Floats:
+        """Itself, if it is no vector as one that LLVM does not look behind.
+
+        LLVM takes the sign of what a scalar was narrowed from: for a float16 that was a float64, it calls a function
+        that no kernel is linked with.
+        """
+        return self if isinstance(self.value.type, ir.VectorType) else self._intrinsic("llvm.arithmetic.fence")
 
     def floor(self) -> Floats:
         return self._intrinsic("llvm.floor")
@@ -278,18 +284,6 @@ class Floats:
     def narrowed(self) -> Floats:
         """The numbers rounded to float32."""
         return Floats(self.b, self.b.fptrunc(self.value, reshaped(self.value.type, ir.FloatType())))
-
-
-def with_sign(b: Builder, x: ir.Value, sign: ir.Value) -> ir.Value:
-    """A scalar with the sign of another of its type, by its bits.
-
-    LLVM takes the sign of what a scalar was narrowed from: for a float16 that was a float64, it calls a function that
-    no kernel is linked with.
-    """
-    width = {"half": 16, "float": 32, "double": 64}[x.type.text]
-    word, top = ir.IntType(width), 1 << width - 1
-    size = b.and_(b.bitcast(x, word), ir.Constant(word, top - 1))
-    return b.bitcast(b.or_(size, b.and_(b.bitcast(sign, word), ir.Constant(word, top))), x.type)
 
 
 def _fused(x: Floats, factor: Floats, term: Floats) -> Floats:

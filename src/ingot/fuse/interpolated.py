@@ -1,0 +1,56 @@
+"""What is interpolated and is an interpolation itself, as resized rows are: stored, not computed each time."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from ingot.fuse.uses import External, Uses
+from ingot.prim.region import RegionResult
+from ingot.prim.tensor import Gather, Map, Tensor, View
+
+_MANY = 4
+"""Gathers that an element takes from which on it is stored however often it is read: two lines of two pixels, or a
+cubic line. One of two pixels is as quickly computed again as loaded."""
+
+_FEW = 2
+"""Gathers from which on it is stored if each element is read about once: that of a line of pixels is contiguous, and
+what was computed where it is read would gather all of its pixels."""
+
+
+def interpolated(uses: Uses, stored: Collection[Tensor]) -> Iterator[Tensor]:
+    """The tensors that several gathers read, and whose elements take gathers themselves, if storing them pays."""
+    if not any(isinstance(tensor, Gather) for tensor in uses.order):
+        return
+    taken: dict[Tensor, int] = {}
+    """The gathers of an element, where it is computed where it is read."""
+    for tensor in uses.order:
+        taken[tensor] = 0
+        if tensor in stored or isinstance(tensor, External | RegionResult) or tensor.is_constant:
+            continue
+        if isinstance(tensor, Gather):
+            taken[tensor] = 1 + taken[tensor.x]
+        elif isinstance(tensor, Map | View):
+            taken[tensor] = sum(taken[read] for read in tensor.reads)
+            readers = [each for each in uses.readers_of(tensor) if isinstance(each, Gather) and each.x is tensor]
+            if len(readers) > 1 and taken[tensor] >= _FEW and _pays(tensor, readers, taken[tensor]):
+                yield tensor
+                taken[tensor] = 0
+
+
+def _pays(tensor: Tensor, readers: Sequence[Gather], taken: int) -> bool:
+    times = sum(_times(reader, tensor) for reader in readers)
+    return times >= 1 if taken >= _MANY else 0.5 <= times <= 1
+
+
+def _times(reader: Gather, tensor: Tensor) -> float:
+    """How often a gather reads each element on average; once, where that is not known."""
+    if reader.rank != tensor.rank:
+        return 1
+    times = 1.0
+    for new, old in zip(reader.shape, tensor.shape, strict=True):
+        if new == old:
+            continue
+        if not isinstance(new, int) or not isinstance(old, int) or old == 0:
+            return 1
+        times *= new / old
+    return times
