@@ -21,25 +21,25 @@ def interpolated(uses: Uses, stored: Collection[Tensor]) -> Iterator[Tensor]:
     """The tensors that several gathers read, and whose elements take gathers themselves, if storing them pays."""
     if not any(isinstance(tensor, Gather) for tensor in uses.order):
         return
-    taken: dict[Tensor, int] = {}
+    gathers: dict[Tensor, int] = {}
     """The gathers of an element, where it is computed where it is read."""
     for tensor in uses.order:
-        taken[tensor] = 0
+        gathers[tensor] = 0
         if tensor in stored or isinstance(tensor, External | RegionResult) or tensor.is_constant:
             continue
         if isinstance(tensor, Gather):
-            taken[tensor] = 1 + taken[tensor.x]
+            gathers[tensor] = 1 + gathers[tensor.x]
         elif isinstance(tensor, Map | View):
-            taken[tensor] = sum(taken[read] for read in tensor.reads)
+            gathers[tensor] = sum(gathers[read] for read in tensor.reads)
             readers = [each for each in uses.readers_of(tensor) if isinstance(each, Gather) and each.x is tensor]
-            if len(readers) > 1 and taken[tensor] >= _FEW and _pays(tensor, readers, taken[tensor]):
+            if len(readers) > 1 and gathers[tensor] >= _FEW and _pays(tensor, readers, gathers[tensor]):
                 yield tensor
-                taken[tensor] = 0
+                gathers[tensor] = 0
 
 
-def _pays(tensor: Tensor, readers: Sequence[Gather], taken: int) -> bool:
+def _pays(tensor: Tensor, readers: Sequence[Gather], gathers: int) -> bool:
     times = sum(_times(reader, tensor) for reader in readers)
-    return times >= 1 if taken >= _MANY else 0.5 <= times <= 1
+    return times >= 1 if gathers >= _MANY else 0.5 <= times <= 1
 
 
 def _times(reader: Gather, tensor: Tensor) -> float:

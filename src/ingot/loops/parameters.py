@@ -301,6 +301,5 @@ def _stays(number: Literal) -> bool:
     if number.dtype is DType.BOOL or isinstance(number.value, bool):
         return True
     if number.dtype.is_integer:
-        limits = np.iinfo(number.dtype.numpy)
-        return abs(number.value) <= _WINDOW or number.value in (limits.min, limits.max)
+        return abs(number.value) <= _WINDOW or number.value in number.dtype.limits
     return not isfinite(number.value) or frexp(number.value)[0] in (0, 0.5, -0.5)

@@ -248,7 +248,11 @@ def _only_raises(module_name: str, name: str) -> bool:
 def _is_harmless(module: _Module, statement: ast.stmt) -> bool:
     match statement:
         case (
-            ast.Assign(targets=[ast.Name() | ast.Tuple()]) | ast.AnnAssign(target=ast.Name()) | ast.Raise() | ast.Pass()
+            ast.Assign(targets=[ast.Name() | ast.Tuple()])
+            | ast.AnnAssign(target=ast.Name())
+            | ast.Raise()
+            | ast.Pass()
+            | ast.Break()
         ):
             return True
         case ast.Return(value=value):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ingot.dataclass import dataclass
 from ingot.loops.ir import Apply, For, Literal, Position, Scalar, Update
 
@@ -23,7 +21,7 @@ def first_place_of(loop: For) -> FirstPlace | None:
         case (Update(function="minimum", value=Apply(function="where", arguments=arguments)) as update,):
             match arguments:
                 case (condition, Position(dtype=dtype) as place, Literal(value=most)) if (
-                    place.index.factor(loop.var) == 1 and most == np.iinfo(dtype.numpy).max
+                    place.index.factor(loop.var) == 1 and most == dtype.limits[1]
                 ):
                     return FirstPlace(update, condition, place)
     return None
