@@ -11,7 +11,7 @@ from ingot.ir import Model
 from ingot.session import Session
 
 
-def resized(shape: tuple[int, ...], *modes: str, scale: float) -> Model:
+def resized(shape: tuple[int | str, ...], *modes: str, scale: float) -> Model:
     scales = np.array([1.0, 1.0, *[scale] * (len(shape) - 1)], np.float32)
 
     def model(x: Float32[(None, *shape)]) -> Var:  # type: ignore[valid-type]
@@ -39,6 +39,8 @@ AGAIN = "it is interpolated again"
         (resized((2, 8, 8), "linear", "linear", scale=2), [AGAIN]),
         (resized((2, 8, 8), "cubic", scale=2), [AGAIN]),
         (resized((2, 16, 16), "linear", scale=0.5), [AGAIN]),
+        (resized((2, "height", "width"), "linear", scale=0.5), [AGAIN]),
+        (resized((2, "height", "width"), "linear", scale=2), []),
         (resized((2, 16, 16), "nearest", "nearest", scale=2), []),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
+from ingot.dims import evaluate, symbols
 from ingot.fuse.uses import External, Uses
 from ingot.prim.region import RegionResult
 from ingot.prim.tensor import Gather, Map, Tensor, View
@@ -15,6 +16,10 @@ cubic line. One of two pixels is as quickly computed again as loaded."""
 _FEW = 2
 """Gathers from which on it is stored if each element is read about once: that of a line of pixels is contiguous, and
 what was computed where it is read would gather all of its pixels."""
+
+
+_LARGE = 1024
+"""What a size that only a run knows is taken for, to compare it with parts or multiples of it."""
 
 
 def interpolated(uses: Uses, stored: Collection[Tensor]) -> Iterator[Tensor]:
@@ -43,14 +48,16 @@ def _pays(tensor: Tensor, readers: Sequence[Gather], gathers: int) -> bool:
 
 
 def _times(reader: Gather, tensor: Tensor) -> float:
-    """How often a gather reads each element on average; once, where that is not known."""
+    """How often a gather reads each element on average, of large sizes; once, where that is not known."""
     if reader.rank != tensor.rank:
         return 1
     times = 1.0
     for new, old in zip(reader.shape, tensor.shape, strict=True):
         if new == old:
             continue
-        if not isinstance(new, int) or not isinstance(old, int) or old == 0:
+        names = symbols(old)
+        if names != symbols(new) or old == 0:
             return 1
-        times *= new / old
+        bindings = dict.fromkeys(names, _LARGE)
+        times *= evaluate(new, bindings) / max(1, evaluate(old, bindings))
     return times
