@@ -12,6 +12,7 @@ import numpy as np
 
 import ingot
 from benchmarks.control_flow_models import Case, cases
+from benchmarks.tables.peer import peer_session
 from benchmarks.timing import machine
 
 _ROUND = 4e-4
@@ -58,14 +59,9 @@ class Row:
 
 def measured(case: Case, rounds: int = 51) -> Iterator[Row]:
     """The rows of a model; AssertionError where the two engines do not agree."""
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 4
     data = ingot.encode(ingot.parse_model(case.text))
     ours = ingot.Session(data, providers=("cpu", "reference"), threads=1)
-    theirs = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+    theirs = peer_session(data)
     for run, feeds in case.feeds.items():
         for mine, peer in zip(ours.run(None, feeds), theirs.run(None, feeds), strict=True):
             np.testing.assert_allclose(mine, peer, rtol=1e-4, atol=1e-5, err_msg=case.name)

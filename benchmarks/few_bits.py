@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import ingot
+from benchmarks.tables.peer import peer_session
 from benchmarks.timing import machine
 from ingot.builder import Float32, build, op
 from ingot.ops.contrib.domain import MICROSOFT
@@ -97,17 +98,13 @@ def _lines(products: Sequence[Product]) -> Iterator[str]:
 
 def _measured(product: Product) -> tuple[list[float], list[float], float, float]:
     """Seconds of a call of ingot and of onnxruntime at each level, and with float32; bytes read in a second."""
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads, options.inter_op_num_threads = product.threads, 1
     random = np.random.default_rng(0)
     x = random.standard_normal((product.rows, product.k)).astype(np.float32)
     runs: list[Callable[[], object]] = []
     for level in LEVELS:
         data = ingot.encode(_coded(product, level))
         ours = ingot.Session(data, threads=product.threads)
-        theirs = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+        theirs = peer_session(data, product.threads)
         runs += [partial(ours.run, None, {"x": x}), partial(theirs.run, None, {"x": x})]
     runs.append(partial(ingot.Session(ingot.encode(_plain(product)), threads=product.threads).run, None, {"x": x}))
     memory = np.ones(_BYTES, np.float32)

@@ -11,6 +11,7 @@ import numpy as np
 
 import ingot
 from benchmarks.forest_models import FEATURES, TRAINED_ON, Forest, converted, operators
+from benchmarks.tables.peer import peer_session
 from benchmarks.timing import machine
 
 ROWS = (1, 100, 10_000)
@@ -53,12 +54,8 @@ def lines_of(chosen: Callable[[str], bool] = lambda _: True) -> Iterator[str]:
 
 
 def _compared(forest: Forest, x: Any) -> Iterator[tuple[int, float, float]]:
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
     ours = ingot.Session(forest.data, providers=("cpu", "reference"), threads=1)
-    theirs = onnxruntime.InferenceSession(forest.data, options, providers=["CPUExecutionProvider"])
+    theirs = peer_session(forest.data)
     (name,) = ours.inputs
     for rows in ROWS:
         feeds = {name: x[:rows].astype(forest.dtype)}

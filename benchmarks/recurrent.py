@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import ingot
+from benchmarks.tables.peer import peer_session
 from benchmarks.timing import machine, turns
 from ingot.builder import Float32, build, op
 
@@ -62,15 +63,11 @@ def table(threads: int = 1) -> str:
 
 
 def _rows(names: Sequence[str], threads: int) -> Iterator[tuple[str, float]]:
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
     random = np.random.default_rng(0)
     for network in _networks(names):
         data = ingot.encode(_model(network))
         ours = ingot.Session(data, providers=("cpu", "reference"), threads=threads)
-        theirs = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+        theirs = peer_session(data, threads)
         for batch, length in product(BATCHES, LENGTHS):
             feeds = {"x": random.normal(size=(length, batch, network.hidden)).astype(np.float32)}
             clock = thread_time if threads == 1 else perf_counter
