@@ -69,16 +69,12 @@ class SessionPlans:
         self._model = model
         self._inputs = inputs
         self._fallback = fallback
-        self._artifacts: Artifacts | None = None
+        self.artifacts: Artifacts | None = None
+        """The stages that the model went through; None if it is not compiled, or was found on disk."""
         self._has_run = False
         self._warned = False
         self._with_overrides: dict[frozenset[str], PlansFor] = {}
         self._overrides_lock = ForkLock()
-
-    @property
-    def artifacts(self) -> Artifacts | None:
-        """The stages that the model went through; None if it is not compiled, or was found on disk."""
-        return self._artifacts
 
     def compile(self, draft: bool) -> None:
         """Compile the model, with drafts of kernels for the first run where that saves time.
@@ -216,7 +212,7 @@ class SessionPlans:
 
     def _use(self, build: Build) -> None:
         """Run a build from now on, and keep its plan; one with drafts only for a run, while it is finished."""
-        self.first, self._artifacts = build.executable, build.artifacts
+        self.first, self.artifacts = build.executable, build.artifacts
         finish = build.finish
         if finish is not None:
             self.background = Background(lambda: self._use(finish()), is_awaited=True)

@@ -34,7 +34,7 @@ def require_fit(*arrays: Array) -> None:
 
 def _surely_fit(a: Array, b: Array) -> bool:
     """Whether two arrays broadcast to what is in proportion, as far as a short look says."""
-    for m, n in zip(a.shape[::-1], b.shape[::-1]):  # noqa: B905  # the longer one has its front to itself
+    for m, n in zip(a.shape[::-1], b.shape[::-1], strict=False):  # the longer one has its front to itself
         if m not in (n, 1) and n != 1:
             return False
     return a.size * b.size * max(a.itemsize, b.itemsize) <= most_bytes()
