@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ingot.dtypes import DType
 from ingot.loops.ir import Apply, Literal, Scalar
+from ingot.prim.functions import ROUNDINGS
 
 
 def applied(dtype: DType, function: str, arguments: Sequence[Scalar]) -> Scalar:
@@ -49,4 +50,4 @@ def _steps(codes: Apply) -> tuple[Scalar, int] | None:
 
 
 def _is_rounded(x: Scalar) -> bool:
-    return isinstance(x, Apply) and x.function in ("round_within", "round_to_byte") and x.dtype is DType.FLOAT32
+    return isinstance(x, Apply) and x.function in ROUNDINGS and x.dtype is DType.FLOAT32

@@ -27,6 +27,9 @@ CODES = {
 }  # fmt: skip
 """Element types of a byte each, or less in a file, that primitives move about, and read and write as bits."""
 
+ROUNDINGS = ("round_within", "round_to_byte")
+"""The functions that round numbers to whole ones between limits."""
+
 STORED = ELEMENTS | CODES
 """The element types of tensors of primitives."""
 

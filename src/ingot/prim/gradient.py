@@ -7,7 +7,7 @@ from math import pi, sqrt
 
 from ingot.prim.coded import Dequantised
 from ingot.prim.descent import Descent
-from ingot.prim.functions import FLOATING
+from ingot.prim.functions import FLOATING, ROUNDINGS
 from ingot.prim.make import (
     cast,
     contract,
@@ -139,7 +139,7 @@ def _f(function: str, *operands: Tensor | float) -> Tensor:
 
 _FLAT = {
     "floor", "ceil", "round", "truncate", "less", "less_equal", "equal", "not_equal", "is_nan", "not", "and", "or",
-    "round_within", "round_to_byte",
+    *ROUNDINGS,
 }  # fmt: skip
 """Functions whose derivative is zero wherever they have one."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ingot.dtypes import DType
-from ingot.prim.functions import INTEGERS
+from ingot.prim.functions import INTEGERS, ROUNDINGS
 from ingot.prim.tensor import Constant, Map, Pad, Tensor, View
 
 _DEPTH = 10
@@ -24,8 +24,7 @@ def magnitude(x: Tensor, depth: int = _DEPTH) -> float | None:
         largest = float(np.max(np.abs(x.array.astype(np.float64)), initial=0.0))
         return largest if np.isfinite(largest) else None
     if x.dtype in INTEGERS:
-        limits = np.iinfo(x.dtype.numpy)
-        return float(max(-int(limits.min), int(limits.max)))
+        return float(max(map(abs, x.dtype.limits)))
     if depth == 0:
         return None
     if isinstance(x, View):
@@ -44,7 +43,7 @@ def _of_function(x: Map, depth: int) -> float | None:
             sizes = [magnitude(inner, depth)]
         case (("add" | "subtract" | "maximum" | "minimum" | "multiply"), arguments):
             sizes = [magnitude(argument, depth) for argument in arguments]
-        case (("round_within" | "round_to_byte"), (_, *limits)):
+        case function, (_, *limits) if function in ROUNDINGS:
             sizes = [magnitude(limit, depth) for limit in limits]
         case "divide_by_normal", (dividend, divisor):
             least = _least(divisor)

@@ -12,6 +12,7 @@ from ingot.codegen.llvm.types import F32, F64, I8, I16, I32, element, vector, wi
 from ingot.dataclass import dataclass
 from ingot.dtypes import DType
 from ingot.loops.ir import Apply, Literal, Scalar
+from ingot.prim.functions import ROUNDINGS
 
 _CONVERSIONS = {
     (F32.text, 16): "avx512.mask.cvtps2dq.512",
@@ -69,7 +70,7 @@ def scaled_steps(value: Apply) -> tuple[Scalar, Scalar] | None:
 
 
 def _is_rounded(near: Scalar) -> bool:
-    return isinstance(near, Apply) and near.function in ("round_within", "round_to_byte") and near.dtype in _FLOATS
+    return isinstance(near, Apply) and near.function in ROUNDINGS and near.dtype in _FLOATS
 
 
 def rounds_at_once(b: Builder, dtype: DType, lanes: int) -> bool:
