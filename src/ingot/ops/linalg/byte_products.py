@@ -11,7 +11,6 @@ from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.dtypes import Array, DType
 from ingot.ops.linalg.matmul import product_in_primitives
-from ingot.ops.quantization.rounding import integer_range
 from ingot.prim.evaluate import evaluate
 from ingot.prim.size_guards import MOST_BYTE_PRODUCTS
 from ingot.prim.tensor import Constant
@@ -157,7 +156,7 @@ def held(x: prim.Tensor, dtype: DType) -> prim.Tensor:
     """Whole numbers cut to the range of an integer type."""
     if x.dtype in (DType.FLOAT32, DType.FLOAT64):
         return prim.cast(x, dtype)  # which saturates
-    lowest, highest = integer_range(dtype)
+    lowest, highest = dtype.limits
     return prim.cast(prim.apply("minimum", prim.apply("maximum", x, lowest), highest), dtype)
 
 

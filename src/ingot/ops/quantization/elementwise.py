@@ -11,7 +11,6 @@ from ingot.dtypes import DType
 from ingot.errors import UnsupportedError
 from ingot.ir.value import Value
 from ingot.ops.older import constant_of, dtype_of, rank_of, shape_of
-from ingot.ops.quantization.rounding import integer_range
 from ingot.ops.shapes import axis_of
 
 FLOAT8S = (DType.FLOAT8E4M3FN, DType.FLOAT8E4M3FNUZ, DType.FLOAT8E5M2, DType.FLOAT8E5M2FNUZ)
@@ -95,7 +94,7 @@ def quantized(
     whole = op.Where(op.IsNaN(whole), np.zeros((), wide.numpy), whole)
     if zero_point is not None:
         whole = op.Add(whole, _beside(op, op.Cast(zero_point, to=int(wide)), x, zero_point, axis, block_size))
-    low, high = integer_range(to)
+    low, high = to.limits
     if version >= _ROUND_SINCE:
         held = op.Clip(whole, np.asarray(low, wide.numpy), np.asarray(high, wide.numpy))
     else:

@@ -19,7 +19,7 @@ def to_codes(real: Array, zero_point: Array | None, dtype: DType, saturate: bool
     after; beyond the largest they are the largest or, in a float8 without `saturate`, its infinity or NaN.
     """
     if dtype.is_integer:
-        lowest, highest = integer_range(dtype)
+        lowest, highest = dtype.limits
         whole = np.rint(real.astype(np.float64))
         whole = np.where(np.isnan(whole), 0.0, whole)
         moved = whole if zero_point is None else whole + zero_point.astype(np.float64)
@@ -48,7 +48,7 @@ def codes_in_primitives(
         return rounded(moved, dtype, saturate=False)
     if dtype not in _WHOLE:
         raise prim.Refused(f"elements of {dtype}")
-    lowest, highest = map(float, integer_range(dtype))
+    lowest, highest = map(float, dtype.limits)
     function = "round_to_byte" if dtype in _BYTES and _is_small(real) else "round_within"
     if zero_point is None or (isinstance(zero_point, Constant) and not zero_point.array.any()):
         moved = prim.cast(prim.apply(function, real, lowest, highest), DType.INT32)
@@ -82,12 +82,6 @@ def quotient(x: prim.Tensor, scale: prim.Tensor) -> prim.Tensor:
 def _is_normal(scale: Array) -> bool:
     """Whether scales are positive, and so far from the ends of float32 that quotients by them can be corrected."""
     return bool(((scale > 2.0**-100) & (scale < 2.0**100)).all())
-
-
-def integer_range(dtype: DType) -> tuple[int, int]:
-    """The least and the greatest number of a narrow integer type."""
-    signed = dtype in (DType.INT2, DType.INT4, DType.INT8, DType.INT16)
-    return (-(1 << dtype.bits - 1), (1 << dtype.bits - 1) - 1) if signed else (0, (1 << dtype.bits) - 1)
 
 
 def single_rounding(x: Array) -> Array:
