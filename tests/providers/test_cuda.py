@@ -870,6 +870,27 @@ def test_what_nobody_compiles_is_left_to_the_reference() -> None:
 
 
 @emulated
+def test_what_has_no_elements_is_not_copied_and_what_is_beside_it_is() -> None:
+    provider = Emulated()
+    session = opened(graph("float[n] x, float w", "y = Mul (x, w)"), provider)
+    w = np.float32(2)
+    for count in (0, 0, 3, 0):
+        feeds = {"x": np.ones(count, np.float32), "w": w}
+        assert session.run(None, feeds)[0].tolist() == [2] * count
+        assert session.run(None, feeds, placement="device")[0].numpy().tolist() == [2] * count
+    assert DeviceArray.of(np.zeros((0, 3), np.float32), provider.memory).numpy().shape == (0, 3)
+
+
+@emulated
+def test_what_is_timed_is_launched_while_the_gpu_is_busy() -> None:
+    provider = Emulated()
+    provider.library.calls.clear()
+    assert provider.memory.seconds(lambda: provider.library.calls.append("begun"), 1) == 0.25e-3
+    calls = [call for call in provider.library.calls if call in ("cuLaunchKernel", "cuEventRecord", "begun")]
+    assert calls == ["cuLaunchKernel", "cuEventRecord", "begun", "cuEventRecord"]
+
+
+@emulated
 def test_large_arrays_go_through_pinned_memory_a_piece_at_a_time() -> None:
     provider = Emulated()
     memory, array = provider.memory, np.random.default_rng(0).integers(0, 255, (9 << 20) + 5, np.uint8)

@@ -141,12 +141,13 @@ class Binder:
         self._most_bindings = max(_BINDINGS, _BINDING_BYTES // (self._packed.size + _OF_A_BINDING))
         self._layout: Layout | None = None
         self._scalable: ScalableLayout | None = None
+        copied = {copy.slot for copy in segment.copies}
         self._spans = [
             (index, own.first - segment.base, own.last - segment.base + 1)
             for index, own in enumerate(self.arena)
-            if own.first >= segment.base and own.last - segment.base < len(segment.steps)
+            if own.first >= segment.base and own.last - segment.base < len(segment.steps) and own.slot not in copied
         ]
-        """The arena's allocations that no other segment needs, with the rows of the steps that do."""
+        """The arena's allocations that steps of this segment alone need, with the rows of these steps."""
         self._arena = Arena([(allocation.first, allocation.last) for allocation in self.arena])
 
     @property

@@ -31,6 +31,7 @@ from ingot.providers.cuda import Cuda
 from ingot.providers.cuda.code import EmittedKernel, emit_kernels
 from ingot.providers.cuda.copies import COPY
 from ingot.providers.cuda.driver import Driver
+from ingot.providers.cuda.timing import PAUSE
 from ingot.schedule.schedule import Scheduled
 from ingot.schedule.target import Target
 
@@ -171,11 +172,13 @@ class Library:
     def do_cuMemFreeHost(self, address: int) -> None:
         del self.allocated[address]
 
-    def do_cuMemcpyHtoDAsync_v2(self, to: int, source: int, size: int, _stream: int) -> None:
+    def do_cuMemcpyHtoDAsync_v2(self, to: int, source: int, size: int, _stream: int) -> int:
         ctypes.memmove(to, source, size)
+        return 0 if size else _INVALID_VALUE
 
-    def do_cuMemcpyDtoHAsync_v2(self, to: int, source: int, size: int, _stream: int) -> None:
+    def do_cuMemcpyDtoHAsync_v2(self, to: int, source: int, size: int, _stream: int) -> int:
         ctypes.memmove(to, source, size)
+        return 0 if size else _INVALID_VALUE
 
     def do_cuMemcpyAsync(self, to: int, source: int, size: int, stream: int) -> None:
         self._begin(stream, partial(_copy, [to, source, size]))
@@ -192,7 +195,7 @@ class Library:
         return 0
 
     def do_cuModuleLoadDataEx(self, out: Any, image: bytes, *_: Any) -> None:
-        if image.startswith(COPY):
+        if image.startswith((COPY, PAUSE)):
             self._handle(out, None)
             return
         self._handle(out, loaded(image.rstrip(b"\0").decode()))
@@ -212,6 +215,8 @@ class Library:
         grid, block, stream, arguments = rest[:3], rest[3:6], rest[7], rest[8]
         if self._is_elsewhere(stream):
             return _INVALID_HANDLE
+        if name == "pause":
+            return self._begin(stream, int)
         if module is None:
             places = (ctypes.c_uint64 * (3 * grid[1])).from_address(arguments[0])
             return self._begin(stream, partial(_copy, list(places)))

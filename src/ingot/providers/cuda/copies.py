@@ -116,8 +116,9 @@ def upload(device: Device, array: Array, address: int) -> None:
     if size >= _LARGE:
         device.staging.upload(start, size, address)
         return
-    driver.call("cuMemcpyHtoDAsync_v2", address, start, size, device.stream)
-    driver.call("cuStreamSynchronize", device.stream)
+    if size:  # drivers refuse to copy nothing
+        driver.call("cuMemcpyHtoDAsync_v2", address, start, size, device.stream)
+        driver.call("cuStreamSynchronize", device.stream)
 
 
 def upload_where_it_is(device: Device, array: Array, address: int) -> None:

@@ -7,9 +7,8 @@ import hashlib
 import threading
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from ctypes import c_float, c_int64, c_size_t, c_uint64, c_void_p
+from ctypes import c_int64, c_size_t, c_uint64, c_void_p
 from functools import cached_property
-from statistics import median
 from typing import Any
 from weakref import WeakValueDictionary, finalize
 
@@ -28,6 +27,7 @@ from ingot.providers.cuda.launcher import Launcher
 from ingot.providers.cuda.pinned import PinnedResults, rounded
 from ingot.providers.cuda.stored import restored
 from ingot.providers.cuda.tensor_maps import encoded
+from ingot.providers.cuda.timing import seconds
 from ingot.runtime.address import address_of
 from ingot.runtime.device import Block, block_of
 from ingot.runtime.device_array import DLPACK_CUDA, DeviceArray
@@ -229,7 +229,8 @@ class Device:
         if address in self.shared:
             ctypes.memmove(array.ctypes.data, address, array.nbytes)
             return
-        self.driver.call("cuMemcpyDtoHAsync_v2", address_of(array), address, array.nbytes, self.stream)
+        if array.nbytes:
+            self.driver.call("cuMemcpyDtoHAsync_v2", address_of(array), address, array.nbytes, self.stream)
 
     def copy(self, copies: Sequence[tuple[int, int, int]]) -> None:
         copy(self, copies)
@@ -370,9 +371,9 @@ class Device:
         return encoded(of, address, self.driver)
 
     def timed(self, begin: Callable[[], object]) -> float:
-        seconds = self.seconds(begin, 1)
+        took = self.seconds(begin, 1)
         self.finish()
-        return seconds
+        return took
 
     def limits(self) -> tuple[float, float]:
         """Operations as the clock and the multiprocessors have them, bytes as a large copy moves them."""
@@ -380,30 +381,16 @@ class Device:
             size = min(_COPIED, self.total_bytes // 8)
             to, source = self.allocate(size), self.allocate(size)
             try:
-                seconds = self.seconds(lambda: self.copy([(to, source, size)]), 5)
+                took = self.seconds(lambda: self.copy([(to, source, size)]), 5)
             finally:
                 self.free(to)
                 self.free(source)
-            self._limits = self.gpu.singles * self.multiprocessors, 2 * size / seconds
+            self._limits = self.gpu.singles * self.multiprocessors, 2 * size / took
         return self._limits
 
     def seconds(self, begin: Callable[[], object], rounds: int) -> float:
         """The median time, on the device, of what `begin` launches."""
-        stream, driver, times = self.stream, self.driver, []
-        first, last = (driver.integer("cuEventCreate", 0, kind=c_void_p) for _ in range(2))
-        try:
-            for _ in range(rounds):
-                driver.call("cuEventRecord", first, stream)
-                begin()
-                driver.call("cuEventRecord", last, stream)
-                driver.call("cuEventSynchronize", last)
-                elapsed = c_float()
-                driver.call("cuEventElapsedTime", ctypes.byref(elapsed), first, last)
-                times.append(elapsed.value / 1e3)
-        finally:
-            for event in (first, last):
-                driver.release("cuEventDestroy_v2", event)
-        return median(times)
+        return seconds(self, begin, rounds)
 
     def wait(self) -> None:
         """Wait for what was launched, unless that is captured."""
