@@ -29,8 +29,8 @@ import numpy as np
 
 import ingot
 from benchmarks import gpu_peers
+from benchmarks.random_zoo import with_weights
 from ingot import Session
-from ingot.ir.tensor import Tensor
 from ingot.providers import named
 from ingot.providers.cuda.driver import DriverError
 
@@ -170,22 +170,6 @@ def measured(folder: Path, name: str, batch: int, precision: str) -> Record:
 
 def opened(path: str, precision: str) -> Session:
     return Session(path, providers=PROVIDERS, fallback=False, precision="fp16" if precision == "fp16" else None)
-
-
-def with_weights(name: str) -> ingot.Model:
-    """A network of the zoo with random weights of the size that leaves the scale of values about as it is."""
-    from golden.zoo import graph_of
-
-    model, random = graph_of(name), np.random.default_rng(0)
-    for value in model.graph.initializers.values():
-        constant = value.constant
-        assert constant is not None
-        shape = constant.shape
-        if str(constant.dtype) == "float32" and np.prod(shape) > 512:
-            fan = np.prod(shape[1:]) if len(shape) == 4 else shape[0]
-            array = random.standard_normal(shape, np.float32) / np.float32(np.sqrt(max(1, fan)))
-            value.constant = Tensor(array, name=constant.name)
-    return model
 
 
 def feeds_of(session: Session, batch: int) -> dict[str, Any]:
