@@ -65,6 +65,10 @@ class Tally:
                 mine[key] = max(mine.get(key, 0), number) if each.name == "ratios" else mine.get(key, 0) + number
 
 
+_LEVELS = (2, 0, 2, 1)
+"""How far models are optimised before they are compiled, by seed in turn."""
+
+
 def check(
     drawn: Drawn, tally: Tally, levels: Sequence[int] = (1, 2), providers: Sequence[Any] = ("cpu", "reference")
 ) -> None:
@@ -81,7 +85,8 @@ def check(
         assert not drawn.declared, "declarations that hold make a model"
         tally.add({"graphs": 1, "refused": 1})
         return
-    sessions = [Session(drawn.model, providers=providers, threads=n, fallback=False) for n in (1, 2)]
+    way: dict[str, Any] = {"providers": providers, "fallback": False, "optimise": _LEVELS[drawn.seed % len(_LEVELS)]}
+    sessions = [Session(drawn.model, threads=n, **way) for n in (1, 2)]
     optimised = [(level, _optimised(drawn.model, level)) for level in levels if takes(drawn, level)]
     tally.add({"graphs": 1, "nodes": len(drawn.model.graph.nodes), **_kinds(drawn.model)})
     compiled = sessions[0].compiled

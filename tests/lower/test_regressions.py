@@ -275,3 +275,20 @@ def test_an_input_of_unknown_rank_leaves_the_rest_of_the_model_compiled() -> Non
         feeds = {"x": floats(1, size, 1), "step": np.array(3), "length": np.array(8)}
         for result, expected in zip(session.run(None, feeds), reference.run(None, feeds), strict=True):
             np.testing.assert_allclose(result, expected, atol=1e-5)
+
+
+def test_a_result_is_a_constant_that_a_product_reads_in_another_shape() -> None:
+    model = ingot.parse_model(
+        """<ir_version: 13, opset_import: ["" : 28]>
+        g (float[1, 3, 1, 3] x) => (float[1, 3, 1, 3] y, float[9] z)
+          <int8[3, 3, 1, 1] w = {15, -17, -7, 23, 33, 54, 19, 127, 75}, float s = {0.5}, int64[1] flat = {-1}> {
+          d = DequantizeLinear (w, s) y = Conv (x, d) z = Reshape (d, flat) }"""
+    )
+    x = floats(1, 3, 1, 3)
+    for level in (0, 1, 2):
+        session = Session(model, providers=("cpu", "reference"), fallback=False, optimise=level)
+        for _ in range(2):
+            y, z = session.run(None, {"x": x})
+            w = np.array([15, -17, -7, 23, 33, 54, 19, 127, 75], FLOAT) / 2
+            np.testing.assert_array_equal(z, w)
+            np.testing.assert_allclose(y[0, :, 0], w.reshape(3, 3) @ x[0, :, 0], rtol=1e-5)

@@ -230,6 +230,8 @@ class _Deciding:
             return False
         if self.uses.placements[source] != self.uses.placements[tensor] or source in self.choice.states:
             return False
+        if self._is_known(source):  # it is among the constants, and no result
+            return False
         self._store(source)
         return self.memory.placed[source].strides == c_strides(source.shape)
 
