@@ -186,10 +186,10 @@ def test_a_large_file_that_is_new_is_read_whole_only_to_be_kept(
     read: list[Path] = []
     whole = contents.digest_of_file
 
-    def reading(path: Path) -> str | None:
+    def reading(path: Path, *source: Any) -> str | None:
         read.append(path)
         assert len(prepared) > 0
-        return whole(path)
+        return whole(path, *source)
 
     monkeypatch.setattr(contents, "digest_of_file", reading)
     assert contents.unseen(path) is not None

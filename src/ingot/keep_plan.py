@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ingot.cache import contents, directory
 from ingot.format import encode
+from ingot.format.content import is_still
 from ingot.ir.domains import TRAINING
 from ingot.ir.extract import extract
 from ingot.ir.model import Model
@@ -90,14 +91,16 @@ def _nodes(artifacts: Artifacts) -> Iterator[bytes]:
 
 
 def _beside(model: Model, around: Path | None) -> Iterator[tuple[str, str]]:
-    """The files that a model has external weights in, and the digests of their contents."""
-    places: dict[str, None] = {}
+    """The files that a model has external weights in, and the digests of their contents, which are still those read."""
+    places: dict[str, Held] = {}
     for graph in model.graphs():
         for value in graph.initializers.values():
             if isinstance(value.constant, Held) and value.constant.external is not None:
-                places[value.constant.external.location] = None
-    for location in places:
+                places[value.constant.external.location] = value.constant
+    for location, weights in places.items():
         content = None if around is None else contents.digest_of_file(around / location)
-        if content is None:
+        if around is None or content is None:
             raise plan_file.Unstorable("weights in files that are not beside the model")
+        if not is_still(weights.raw(), around / location):
+            raise plan_file.Unstorable("weights in files that have been written to since")
         yield location, content

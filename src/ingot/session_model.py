@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ingot.dataclass import dataclass
+from ingot.errors import InputError
+from ingot.format.content import FileMap, maps_of, require_unchanged
 from ingot.format.load import ModelSource
 from ingot.ir.model import Model
 from ingot.ir.value import Value
@@ -52,6 +54,7 @@ class SessionModel:
         self._lock = ForkLock()
         self._prepared: tuple[Model, TypedModel] | None = None
         self._unkept: Build | None = None
+        self._maps: tuple[FileMap, ...] = ()
         key = None
         if compiler is not None and compiler.fingerprint is not None and options.catalog is None:
             machine = f"{compiler.name}\n{compiler.fingerprint}"
@@ -78,7 +81,7 @@ class SessionModel:
     def prepared(self, proceed: Proceed | None = None) -> tuple[Model, TypedModel]:
         """The model as it was given but for repairs, and typed; after a warm start both are loaded only here.
 
-        What `proceed` raises ends it.
+        What `proceed` raises ends it. InputError if the file of the model, or of its weights, was written to meanwhile.
         """
         with self._lock.held(proceed):
             if self._prepared is None:
@@ -86,6 +89,7 @@ class SessionModel:
 
                 limits = self._options.limits
                 loaded = load_source(self._source, limits)
+                self._maps = tuple(maps_of(loaded))
                 if proceed is not None:
                     proceed()
                 if self._options.strict:
@@ -94,6 +98,8 @@ class SessionModel:
                     repaired = repair_and_prepare(loaded, self.catalog, limits)
                     self._prepared, self.repairs = (repaired.model, repaired.typed), repaired.repairs
                 self._source = b""  # nobody asks for it again
+            else:
+                self._require_unchanged()
             return self._prepared
 
     def find(self) -> CachedModel | None:
@@ -112,8 +118,13 @@ class SessionModel:
     def keep_rest(self) -> None:
         """Keep the plan that was to be kept after a run."""
         build, self._unkept = self._unkept, None
-        if build is not None and self._key is not None:
-            _keep(self._key, build, self.outputs, self.prepared()[1].model)
+        if build is None or self._key is None:
+            return
+        try:
+            _, typed = self.prepared()
+        except InputError:  # its file was written to: the build has what was there before, and the key may not
+            return
+        _keep(self._key, build, self.outputs, typed.model)
 
     def build(self, draft: bool = False) -> Build:
         """The model compiled as it is; CompileError if that fails."""
@@ -157,7 +168,14 @@ class SessionModel:
         assert self._compiler is not None
         own = self._options
         options = Options(self.catalog, own.threads, own.limits, own.level, proceed, draft, own.precision, assumptions)
-        return compile_model(typed, self._compiler, options)
+        build = compile_model(typed, self._compiler, options)
+        self._require_unchanged()
+        return build
+
+    def _require_unchanged(self) -> None:
+        """InputError if a mapped file was written to, which may end the process when the map is read."""
+        for content in self._maps:
+            require_unchanged(content)
 
 
 def _keep(key: ModelKey, build: Build, outputs: Sequence[Value], model: Model) -> None:

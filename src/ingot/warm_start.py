@@ -13,7 +13,8 @@ from ingot.cache import contents, directory
 from ingot.cache.fingerprint import fingerprint
 from ingot.codegen.executable_memory import Code
 from ingot.dataclass import dataclass
-from ingot.format.load import TEXT_SUFFIXES, ModelSource, load, read_file
+from ingot.format.content import SourceFile
+from ingot.format.load import TEXT_SUFFIXES, ModelSource, load
 from ingot.ir.graph import Graph
 from ingot.ir.model import Model
 from ingot.ir.types import format_shape
@@ -32,7 +33,7 @@ class ModelKey:
     `content` is None for a large file that is `unseen`: its digest is computed only when a plan is written.
     """
 
-    data: bytes | bytearray | memoryview
+    data: bytes | bytearray | memoryview | SourceFile
     folder: Path | None
     content: str | None
     parameters: tuple[str, ...]
@@ -65,9 +66,12 @@ def key_of(source: object, limits: RunLimits, level: int, machine: str) -> Model
     uncached = contents.unseen(path)
     named = str(path.absolute())
     if uncached is not None:
-        return ModelKey(read_file(path), path.parent, None, parameters, uncached, named)
-    content = contents.digest_of_file(path)
-    return None if content is None else ModelKey(read_file(path), path.parent, content, parameters, source=named)
+        return ModelKey(SourceFile(path), path.parent, None, parameters, uncached, named)
+    if not path.is_file():
+        return None
+    file = SourceFile(path)
+    content = contents.digest_of_file(path, file)
+    return ModelKey(file, path.parent, content, parameters, source=named)
 
 
 def load_source(source: Model | ModelSource | ModelKey, limits: RunLimits) -> Model:
@@ -76,7 +80,10 @@ def load_source(source: Model | ModelSource | ModelKey, limits: RunLimits) -> Mo
         refuse_nesting(source, limits)
         with within_the_stack():
             return source.copy()
-    return load(source.data, folder=source.folder) if isinstance(source, ModelKey) else load(source)
+    if not isinstance(source, ModelKey):
+        return load(source)
+    data = source.data.content() if isinstance(source.data, SourceFile) else source.data
+    return load(data, folder=source.folder)
 
 
 def find(

@@ -133,7 +133,7 @@ def test_everything_a_file_says_of_a_model_is_read(tmp_path: Path) -> None:
 
 def test_weights_are_views_of_the_mapped_file(tmp_path: Path) -> None:
     ort_bytes(classifier(), tmp_path)
-    for tensor in all_tensors(ingot.load(tmp_path / "model.ort")):
+    for tensor in all_tensors(ingot.load(tmp_path / "model.ort", mapped=True)):
         assert isinstance(tensor.raw().obj, mmap.mmap)
 
 

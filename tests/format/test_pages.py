@@ -22,7 +22,7 @@ def resident() -> int:
 def test_what_was_read_of_a_mapped_file_is_given_back(tmp_path: Path) -> None:
     path = tmp_path / "weights"
     path.write_bytes(bytes(range(256)) * (1 << 16))
-    array = np.frombuffer(read_file(path), np.uint8)[100:].reshape(-1, 4).T
+    array = np.frombuffer(read_file(path, mapped=True), np.uint8)[100:].reshape(-1, 4).T
     total = int(array.astype(np.int64).sum())
     held = resident()
     release(array)

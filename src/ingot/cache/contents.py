@@ -17,10 +17,13 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from ingot.cache import directory
 from ingot.dataclass import dataclass
+
+if TYPE_CHECKING:
+    from ingot.format.content import SourceFile
 
 _CHUNK = 8 << 20
 _SKETCHED = 1 << 16
@@ -35,21 +38,23 @@ def digest_of(data: bytes | bytearray | memoryview) -> str:
     return _digest_of_chunks([view[start : start + _CHUNK] for start in range(0, len(view), _CHUNK)])
 
 
-def digest_of_file(path: Path) -> str | None:
-    """The digest of a file's content; None if it cannot be read, or is no regular file."""
+def digest_of_file(path: Path, source: SourceFile | None = None) -> str | None:
+    """The digest of a file's content; None if it cannot be read, is no regular file, or is no longer `source`."""
     try:
         with open(path, "rb") as file:
             status = os.fstat(file.fileno())
             if not os.path.isfile(path):
                 return None
             state = _state_of(status)
+            if source is not None and source.stamp != tuple(state[:4]):
+                return None
             note = _note(path)
             noted = _noted(note, state)
             if noted is not None:
                 return noted
             begun = time.time_ns()
             if status.st_size <= _CHUNK:
-                digest = digest_of(file.read())
+                digest = digest_of(file.read() if source is None else source.content())
             else:
                 digest = _of_large(file, status.st_size)
                 directory.written(_sketch(file, status.st_size))

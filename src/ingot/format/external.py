@@ -8,7 +8,6 @@ checked is the opened file, so nothing can be swapped in between. No byte is rea
 from __future__ import annotations
 
 import errno
-import mmap
 import os
 import re
 import stat
@@ -17,10 +16,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import field
 from pathlib import Path, PureWindowsPath
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from ingot.dataclass import dataclass
-from ingot.errors import ExternalDataError
+from ingot.errors import ExternalDataError, InputError
+from ingot.format.content import LARGE, content_of
 from ingot.format.wire import Malformed
 from ingot.ir.tensor import External
 
@@ -40,24 +40,12 @@ class ExternalPolicy:
     `missing`: whether a file that does not exist is an error at once, or only when its tensor is used.
     `trusted`: folders inside which symbolic and hard links are followed, as download caches need; a link that leads
     out of them is still refused.
-    `mapped`: whether files are mapped into memory, or read.
+    `mapped`: whether files are mapped into memory, or read; None for mapping those that are large.
     """
 
     missing: Literal["error", "defer"] = "error"
     trusted: tuple[Path, ...] = field(default=())
-    mapped: bool = True
-
-
-Stamp: TypeAlias = tuple[int, int, int, int]
-"""Device, inode, size and time of the last change: enough to see whether a file is still the one that was read."""
-
-
-class _Map(mmap.mmap):
-    stamp: Stamp
-
-
-class _Content(bytes):
-    stamp: Stamp
+    mapped: bool | None = None
 
 
 _MOST_MAPS = 1 << 20 if sys.version_info >= (3, 13) else 256
@@ -72,6 +60,7 @@ class ExternalFiles:
         self.policy = policy
         self._views: dict[tuple[str, ...], memoryview] = {}
         self._checked: set[tuple[tuple[str, ...], str]] = set()
+        self._read = 0
 
     def view(self, external: External, nbytes: int) -> memoryview | None:
         """The bytes of a tensor of `nbytes`; None if there is no folder to look in or the file may come later.
@@ -107,37 +96,19 @@ class ExternalFiles:
         return whole[offset : offset + nbytes]
 
     def _content(self, descriptor: int, status: os.stat_result, location: str) -> memoryview:
-        size = status.st_size
-        content: _Map | _Content
+        assert self.folder is not None
+        mapped = self.policy.mapped
+        if mapped is None:
+            mapped = self._read + status.st_size >= LARGE  # of all files together
+        if len(self._views) >= _MOST_MAPS:
+            mapped = False
+        self._read += 0 if mapped else status.st_size
         try:
-            if size and self.policy.mapped and len(self._views) < _MOST_MAPS:
-                content = _map(descriptor, size)
-            else:
-                with open(descriptor, "rb", closefd=False) as file:
-                    content = _Content(file.read(size))
+            return content_of(descriptor, status, self.folder / location, mapped)
         except (OSError, ValueError, MemoryError) as error:  # it shrank since, or is more than there is room for
             raise Refused(f"external data '{location}' cannot be read: {str(error) or 'not enough memory'}") from None
-        content.stamp = _stamp(status)
-        return memoryview(content)
-
-
-def is_still(view: memoryview, path: str | os.PathLike[str]) -> bool:
-    """Whether the file at `path` is the one, unchanged, that `view` shows a part of."""
-    stamp: Stamp | None = getattr(view.obj, "stamp", None)
-    try:
-        return stamp is not None and _stamp(os.stat(path)) == stamp
-    except OSError:
-        return False
-
-
-def _stamp(status: os.stat_result) -> Stamp:
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
-
-
-def _map(descriptor: int, size: int) -> _Map:
-    if sys.version_info >= (3, 13):
-        return _Map(descriptor, size, access=mmap.ACCESS_READ, trackfd=False)
-    return _Map(descriptor, size, access=mmap.ACCESS_READ)
+        except InputError as error:
+            raise Refused(f"external data '{location}' cannot be read: {error.message}", hint=error.hint) from None
 
 
 def _check_range(offset: int, nbytes: int, size: int, location: str) -> None:

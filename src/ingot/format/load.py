@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import mmap
 import os
-import stat
 from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, Any, Literal, TypeAlias
 
 from ingot.errors import DecodeError, ExternalDataError, InputError
+from ingot.format.content import content_of
 from ingot.format.decode import decode
 from ingot.format.external import ExternalFiles, ExternalPolicy, Refused
 from ingot.format.limits import Limits
@@ -28,15 +28,16 @@ def load(
     folder: str | os.PathLike[str] | None = None,
     external: Literal["require", "defer"] = "require",
     trusted: Iterable[str | os.PathLike[str]] = (),
-    mapped: bool = True,
+    mapped: bool | None = None,
     limits: Limits | None = None,
 ) -> Model:
-    """The model in `source`. A file is mapped into memory; its weights are views of the map until they are changed.
+    """The model in `source`. Its weights are views of the file's content until they are changed.
 
     `folder`: where external data is looked for, if not beside the file.
     `external`: whether every external file must be there now, or only when its tensor is used.
     `trusted`: folders (download caches) inside which links to external data are followed; elsewhere links are refused.
-    `mapped`: False reads files into memory instead: slower, and safe from whoever may truncate them meanwhile.
+    `mapped`: whether files are mapped into memory, which shows what others write to them and ends the process if they
+    shorten them, or read; by default those of 64 MiB and more are mapped.
     `limits`: bounds on what a file may ask for.
 
     A path that ends in .onnxtxt is read as ONNX's textual syntax; a model in onnxruntime's own format, .ort, is
@@ -74,13 +75,10 @@ def is_ort_path(path: str | os.PathLike[str]) -> bool:
     return Path(path).suffix.lower() == ".ort"
 
 
-def read_file(path: Path, *, mapped: bool = True) -> memoryview:
-    """The bytes of a file: a map of it, or its content where it is a pipe or mapping is not wanted."""
-    with open(path, "rb") as file:
-        status = os.fstat(file.fileno())
-        if mapped and stat.S_ISREG(status.st_mode) and status.st_size:
-            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-        return memoryview(file.read())
+def read_file(path: Path, *, mapped: bool | None = None) -> memoryview:
+    """The bytes of a file: a map of a large one, or always, or never; what is no regular file is read."""
+    with open(path, "rb", buffering=0) as file:
+        return content_of(file.fileno(), os.fstat(file.fileno()), path, mapped)
 
 
 def _load_file(path: Path, folder: Path, limits: Limits | None, policy: ExternalPolicy) -> Model:

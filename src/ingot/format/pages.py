@@ -1,4 +1,4 @@
-"""The pages of mapped files: given back when what is in them has been copied."""
+"""Arrays in mapped files: copies of them, and their pages, given back when what is in them has been copied."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ingot.dtypes import Array
+from ingot.format.content import FileMap
 
 
 def release(array: Array) -> None:
@@ -15,10 +16,7 @@ def release(array: Array) -> None:
 
     Nothing happens to an array that is none, or where the system has no way to say it.
     """
-    base: Any = array
-    while isinstance(base, np.ndarray):
-        base = base.base
-    pages = base.obj if isinstance(base, memoryview) else base
+    pages = _holder(array)
     if not isinstance(pages, mmap.mmap) or not hasattr(mmap, "MADV_DONTNEED") or not array.size:
         return
     whole = np.frombuffer(pages, np.uint8)
@@ -29,6 +27,19 @@ def release(array: Array) -> None:
     end = (last - whole.ctypes.data) // mmap.PAGESIZE * mmap.PAGESIZE
     if end > begin:
         pages.madvise(mmap.MADV_DONTNEED, begin, end - begin)
+
+
+def unmapped(array: Array) -> Array:
+    """An array, or a copy of it where it is a view of a mapped file, which others may write to."""
+    return array.copy() if isinstance(_holder(array), FileMap) else array
+
+
+def _holder(array: Array) -> Any:
+    """What holds the memory of an array."""
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    return base.obj if isinstance(base, memoryview) else base
 
 
 def _byte_bounds(array: Array) -> tuple[int, int]:

@@ -14,9 +14,10 @@ from ingot.dataclass import dataclass
 from ingot.dtypes import DType
 from ingot.errors import DecodeError, InputError, UnsupportedError
 from ingot.format.atomic import Staged, publish
+from ingot.format.content import is_still
 from ingot.format.decode import decode
 from ingot.format.encode import LARGEST, encode_parts
-from ingot.format.external import ExternalPolicy, is_still, split_location
+from ingot.format.external import ExternalPolicy, split_location
 from ingot.format.load import TEXT_SUFFIXES, is_ort_path, read_file
 from ingot.format.onnx import from_onnx, is_model_proto
 from ingot.format.residue import NONE

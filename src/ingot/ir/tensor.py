@@ -175,6 +175,11 @@ class Tensor:
         """Whether the elements are at hand: False before the first use of a lazy tensor."""
         return self._array is not None or self._buffer is not None
 
+    @property
+    def owner(self) -> object:
+        """What holds the packed bytes, such as the content of a file; None where there are none."""
+        return None if self._buffer is None else self._buffer.obj
+
     def numpy(self) -> Array:
         """The elements as a read-only array: a view of the file where its layout is numpy's, else unpacked once."""
         array = self._array

@@ -12,6 +12,7 @@ from ingot.codegen.kernel_code import KernelCode
 from ingot.dataclass import dataclass
 from ingot.dims import Dim, symbols
 from ingot.dtypes import Array
+from ingot.format.pages import unmapped
 from ingot.loops.ir import Buffer, Kernel
 from ingot.lower.program import Program
 from ingot.prim.functions import STORED
@@ -75,7 +76,7 @@ def make_plan(
         program.inputs,
         inputs,
         template,
-        {tensor: tensor.array for tensor in roots if isinstance(tensor, Constant)},
+        {tensor: unmapped(tensor.array) for tensor in roots if isinstance(tensor, Constant)},
         call_results,
         tuple(keep),
         threads,

@@ -15,7 +15,7 @@ from ingot.codegen.llvm.templates import Draft, PendingTemplate, template
 from ingot.dataclass import dataclass
 from ingot.dims import Dim, evaluate, substitute, symbols
 from ingot.dtypes import Array
-from ingot.format.pages import release
+from ingot.format.pages import release, unmapped
 from ingot.fuse.contraction import Packed
 from ingot.loops.cost import operations_of
 from ingot.loops.digest import digest
@@ -130,7 +130,7 @@ def constant_memory(scheduled: Scheduled, target: Target) -> dict[Buffer, Array]
 
 
 def _held(constant: ConstantMemory, reader: Contraction | Winograd | None, target: Target) -> Array:
-    """A constant as kernels read it: packed weights, or an array as it is, where it is if possible."""
+    """A constant as kernels read it: packed weights, or an array as it is, copied if it is in a mapped file."""
     if isinstance(constant, Coded):
         assert isinstance(reader, Contraction)
         panels = code_panels_of(constant, reader)
@@ -146,7 +146,7 @@ def _held(constant: ConstantMemory, reader: Contraction | Winograd | None, targe
         return panels
     assert isinstance(constant, Tensor)
     assert isinstance(constant, Constant)
-    array = np.ascontiguousarray(constant.array)
+    array = np.ascontiguousarray(unmapped(constant.array))
     if array.dtype == np.bool_:
         array = array.view(np.uint8)
     if target.unaligned or array.ctypes.data % array.dtype.itemsize == 0:
