@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import io
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from ingot import Model, Tensor, Value
+import ingot
+from ingot import InputError, Model, Tensor, Value
 from ingot.view.answering import NotThere
 from ingot.view.answers import Answers
 from ingot.view.arrays import described, extent, picture
@@ -88,6 +90,19 @@ def test_a_weight_has_statistics_a_histogram_and_a_file(answers: Answers) -> Non
     assert sum(weight["histogram"]) == 16
     assert (weight["picture"]["width"], weight["picture"]["height"]) == (2, 8)
     assert np.load(io.BytesIO(answers.file(f"npy/{leaf}/1"))).tolist() == np.arange(16).reshape(8, 2).tolist()
+
+
+def test_a_weight_in_a_file_that_was_written_to_since_is_not_shown(tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    ingot.save(classifier(), path)
+    answers = Answers(ingot.load(path, mapped=True), "mapped")
+    leaf = leaf_of(answers, "MatMul")
+    assert answers.get(f"weight/{leaf}/1")["facts"]
+    path.write_bytes(b"")
+    with pytest.raises(InputError, match="was written to"):
+        answers.get(f"weight/{leaf}/1")
+    with pytest.raises(InputError, match="was written to"):
+        answers.file(f"npy/{leaf}/1")
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ import numpy as np
 
 from ingot.dataclass import dataclass
 from ingot.feeds.sizes import size_names
+from ingot.format.content import FileMap, require_unchanged
 from ingot.ir.domains import spelled_out
 from ingot.ir.model import Model
 from ingot.ir.node import Node
@@ -33,6 +34,7 @@ from ingot.view.scene import Item, Level, Scene
 from ingot.view.themes import DARK, LIGHT
 
 if TYPE_CHECKING:
+    from ingot.dtypes import Array
     from ingot.view.running import Running
     from ingot.view.runs import Runs
 
@@ -88,7 +90,7 @@ class Answers:
         match = re.fullmatch(r"npy/(\d{1,9})/(\d{1,9})", path)
         try:
             with self._lock:
-                array = _dense(weight_of(self.scene.leaf(int(match[1])), int(match[2]))).numpy() if match else None
+                array = _array_of(weight_of(self.scene.leaf(int(match[1])), int(match[2]))) if match else None
         except IndexError:
             array = None
         if array is None:
@@ -311,7 +313,7 @@ class Answers:
 
         tensor = weight_of(self.scene.leaf(leaf), index)
         name = re.sub(r"[^\w.-]+", "_", tensor.name, flags=re.ASCII) or "weight"
-        array = _dense(tensor).numpy()
+        array = _array_of(tensor)
         return {**described(array), "colours": in_colour(array), "file": f"{name[-80:]}.npy"}
 
     def _amounts(self) -> Json:
@@ -420,5 +422,9 @@ def _is_weight(value: Value) -> bool:
     return constant_of(value) is not None
 
 
-def _dense(tensor: Tensor | SparseTensor) -> Tensor:
-    return tensor if isinstance(tensor, Tensor) else tensor.dense()
+def _array_of(tensor: Tensor | SparseTensor) -> Array:
+    """The elements of a constant; InputError if they are in a file that was written to since it was opened."""
+    dense = tensor if isinstance(tensor, Tensor) else tensor.dense()
+    if isinstance(dense.owner, FileMap):
+        require_unchanged(dense.owner)
+    return dense.numpy()
