@@ -252,3 +252,12 @@ def test_rows_made_of_short_ones_are_stored_where_they_are_repeated() -> None:
     assert stored(5)
     assert not stored(500)
     assert not stored(5, computed=True)
+
+
+def test_halves_that_several_kernels_widen_are_stored_as_halves() -> None:
+    half = cast(dense(parameter("a", N, 8)), DType.FLOAT16)
+    wide = cast(half, DType.FLOAT32)
+    largest = reduce_("maximum", wide, [1])
+    stored = decided([wide - largest, dense(wide)]).why
+    assert half in stored
+    assert wide not in stored

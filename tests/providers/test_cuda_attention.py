@@ -11,7 +11,7 @@ import pytest
 import ingot
 from ingot import Session
 from ingot.codegen.nvptx import attention
-from ingot.dtypes import Array
+from ingot.dtypes import Array, DType
 from providers.emulated import AMPERE, HAS_COMPILER, Emulated, Library
 
 emulated = pytest.mark.skipif(not HAS_COMPILER, reason="the emulator is compiled by cc")
@@ -234,3 +234,57 @@ def test_few_scores_of_halves_have_weights_of_float32() -> None:
     result, _ = run("float16", feeds, provider=provider)
     np.testing.assert_allclose(result, exact(feeds), rtol=2.0**-11)
     assert "floats32" in provider.library.launched
+
+
+MASKS = {
+    "keys": ("b = Cast <to = 9> (m)", "int64[b, 1, 1, t]"),
+    "causal": (
+        "t0 = Cast <to = 9> (m) r = Unsqueeze (n, i) c = Unsqueeze (n, j) d = LessOrEqual (r, c) b = And (d, t0)",
+        "int64[b, 1, 1, t]",
+    ),
+    "rows": ("b = Identity (m)", "bool[b, 1, t, t]"),
+}
+"""How exporters say who sees whom: the keys of each text, those of them that are not ahead, and pairs."""
+
+MASKED_BY = """{head} g ({kind}[b, h, t, 16] q, {kind}[b, h, 16, t] k, {kind}[b, h, t, 16] v, {mask} m) => (y)
+    <float f = {{0.5}}, float z = {{0}}, float l = {{-3.4028235e38}}, int64 i = {{0}}, int64 j = {{1}}> {{
+    e = Shape <start = 2, end = 3> (q)
+    o = Squeeze (e)
+    n = Range (i, o, j)
+    {body}
+    w = Where (b, z, l)
+    a = Cast <to = {number}> (w)
+    g = Cast <to = {number}> (f)
+    p = Mul (q, g)
+    u = Mul (k, g)
+    x = MatMul (p, u)
+    s = Add (x, a)
+    c_ = Softmax (s)
+    y = MatMul (c_, v)
+}}"""
+
+
+@emulated
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("length", [70, 67])
+@pytest.mark.parametrize(("kind", "alone"), MASKED[1:], indirect=["alone"])
+@pytest.mark.usefixtures("alone")
+def test_masks_as_exporters_write_them(kind: str, mask: str, length: int) -> None:
+    body, type_ = MASKS[mask]
+    text = MASKED_BY.format(head=HEAD, kind=kind, number=int(DType.of(TYPES[kind])), body=body, mask=type_)
+    seen = np.random.default_rng(length).random((2, 1, length if mask == "rows" else 1, length)) < 0.7
+    seen[..., 0] = True
+    shapes = {"q": (length, 16), "k": (16, length), "v": (length, 16)}
+    feeds = {name: normal(kind, 2, 2, *shape) for name, shape in shapes.items()}
+    q, k, v = (feeds[name].astype(np.float64) for name in "qkv")
+    feeds["m"] = seen if mask == "rows" else seen.astype(np.int64)
+    if mask == "causal":
+        seen = seen & (np.tri(length) > 0)
+    scores = np.where(seen, q @ k / 4, -np.inf)
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    provider = Emulated()
+    session = Session(ingot.parse_model(text), providers=(provider, "reference"), fallback=False)
+    result = session.run(None, feeds)[0].astype(np.float64)
+    expected = weights / weights.sum(-1, keepdims=True) @ v
+    np.testing.assert_allclose(result, expected, rtol=2 * ERRORS[kind], atol=2 * ERRORS[kind])
+    assert len(provider.library.launched) <= 2, "a mask, if it is stored, and attention"

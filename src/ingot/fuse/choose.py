@@ -22,6 +22,7 @@ from ingot.fuse.sides import Sides, constants_left
 from ingot.fuse.uses import External, Uses, is_spread
 from ingot.loops.function_costs import COSTLY
 from ingot.prim.descent import Descent
+from ingot.prim.functions import NARROW_FLOATS
 from ingot.prim.make import count
 from ingot.prim.order import Order
 from ingot.prim.region import BodyArgument, Branch, RegionResult, Repeat
@@ -240,7 +241,10 @@ def _is_worth_storing(tensor: Tensor) -> bool:
         return False
     if isinstance(tensor, Map):
         large = [argument for argument in tensor.arguments if not is_spread(argument)]
-        return not (tensor.function == "cast" and len(large) == 1 and isinstance(large[0], External | RegionResult))
+        if tensor.function != "cast" or len(large) != 1:
+            return True
+        is_widened = tensor.dtype is DType.FLOAT32 and large[0].dtype in NARROW_FLOATS  # half of the bytes are stored
+        return not is_widened and not isinstance(large[0], External | RegionResult)
     return True
 
 

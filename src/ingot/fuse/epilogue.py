@@ -6,12 +6,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field
 
 from ingot.dataclass import dataclass
+from ingot.dtypes import DType
 from ingot.fuse.contraction import order_after
 from ingot.fuse.read import split
 from ingot.fuse.reshaped import joined_axes
 from ingot.fuse.sides import Sides
 from ingot.fuse.uses import External, Uses, is_spread
 from ingot.loops.ir import Index
+from ingot.prim.functions import NARROW_FLOATS
 from ingot.prim.region import RegionResult
 from ingot.prim.tensor import Contract, Map, Permute, Reshape, Tensor
 
@@ -57,10 +59,18 @@ class Epilogues:
             if self._is_flattened(chain[-1]) and self._keeps_columns(chain):
                 break
             inside.discard(chain.pop())
-        while len(chain) > 1 and chain[-1] not in self.stored and self._is_dequantised(chain):
+        while len(chain) > 1 and chain[-1] not in self.stored and self._is_read_narrower(chain):
             inside.discard(chain.pop())
         self._fused.update(inside - {contract})
         return tuple(chain)
+
+    def _is_read_narrower(self, chain: Sequence[Tensor]) -> bool:
+        """Whether readers load fewer bytes if they compute the last of a chain: from bytes, or from 16-bit floats."""
+        last, before = chain[-1], chain[-2]
+        is_cast = isinstance(last, Map) and last.function == "cast" and last.reads == (before,)
+        if is_cast and last.dtype is DType.FLOAT32 and before.dtype in NARROW_FLOATS:
+            return True
+        return self._is_dequantised(chain)
 
     def _is_dequantised(self, chain: Sequence[Tensor]) -> bool:
         """Whether the last of a chain follows from bytes in it by cheap functions, which its readers compute as well.

@@ -39,6 +39,7 @@ from ingot.prim.tensor import (
     AssumeShape,
     Call,
     CallResult,
+    Concat,
     KeyReader,
     Parameter,
     Permute,
@@ -369,9 +370,11 @@ def _conform(part: Tensor, fact: Fact, program: Program) -> Tensor:
 
 
 def _cast_inside(part: Tensor, dtype: DType) -> Tensor:
-    """A result in another type: cast before its elements are ordered otherwise, by the kernel that computes them."""
+    """A result in another type: cast before its elements are moved, by the kernel that computes them."""
     if isinstance(part, Permute | Reshape) and part.dtype in FLOATING:
         return replace(part, dtype=dtype, x=_cast_inside(part.x, dtype))
+    if isinstance(part, Concat) and part.dtype in FLOATING:
+        return replace(part, dtype=dtype, parts=tuple(_cast_inside(each, dtype) for each in part.parts))
     return cast(part, dtype)
 
 

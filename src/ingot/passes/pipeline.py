@@ -107,6 +107,7 @@ PIPELINE = (
     Entry(
         "compute attention in float32", _in("widen_attention.widen_attention"), None, session=2, concerns=("MatMul",),
     ),
+    Entry("scale scores of attention", _in("scale_scores.scale_scores"), None, session=2, concerns=("Softmax",)),
     Entry("absorb padding", _in("padding.absorb_padding"), 2, session=2, concerns=("Pad",)),
     # in a session, a product of matrices scales its sums for nothing; to scale its weights takes reading them all
     Entry(

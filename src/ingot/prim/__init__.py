@@ -1,6 +1,7 @@
 """Primitives: the closed list of kinds of tensors (`prim.tensor`) that every operator is lowered to."""
 
 from ingot.prim.make import (
+    before_zero,
     bitcast,
     cast,
     concat,
@@ -32,6 +33,7 @@ __all__ = [
     "Tensor",
     "apply",
     "assume_shape",
+    "before_zero",
     "bitcast",
     "broadcast",
     "cast",

@@ -39,6 +39,7 @@ from ingot.prim.tensor import (
     expand,
     scalar,
 )
+from ingot.prim.views import index_axis, order_of_parts
 
 _WIDENS = {
     (DType.FLOAT16, DType.FLOAT32),
@@ -98,6 +99,8 @@ def permute(x: Tensor, order: Sequence[int]) -> Tensor:
         return cast(permute(x.reads[0], order), x.dtype)
     if isinstance(x, Permute):
         return permute(x.x, [x.order[axis] for axis in order])
+    if isinstance(x, Expand) and x.number is not None:
+        return full(x.number, [x.shape[axis] for axis in order], x.dtype)
     return Permute(x.dtype, tuple(x.shape[axis] for axis in order), x, order)
 
 
@@ -112,6 +115,10 @@ def reshape(x: Tensor, shape: Sequence[Dim]) -> Tensor:
         return cast(reshape(x.reads[0], sizes), x.dtype)
     if isinstance(x, Reshape):
         return reshape(x.x, sizes)
+    if isinstance(x, Expand) and x.number is not None:
+        return full(x.number, sizes, x.dtype)
+    if isinstance(x, Permute) and isinstance(x.x, Reshape) and (inner := order_of_parts(x, sizes)) is not None:
+        return permute(x.x.x, inner)
     if isinstance(x, Contract) and (regrouped := _other_rows(x, sizes)) is not None:
         return regrouped
     if isinstance(x, Constant) and x.shape:
@@ -170,9 +177,28 @@ def slice_(
     steps = tuple(steps or (1,) * x.rank)
     if tuple(sizes) == x.shape and all(start == 0 for start in starts) and all(step == 1 for step in steps):
         return x
+    if isinstance(x, Concat) and (part := _part_of(x, starts, sizes, steps)) is not None:
+        return slice_(part[0], part[1], sizes, steps, in_range=in_range)
     if not in_range:
         x = assume_shape(x, tuple(_reached(*axis) for axis in zip(x.shape, starts, sizes, steps, strict=True)))
     return Slice(x.dtype, tuple(sizes), x, tuple(starts), steps)
+
+
+def _part_of(
+    x: Concat, starts: Sequence[Dim], sizes: Sequence[Dim], steps: Sequence[int]
+) -> tuple[Tensor, Sizes] | None:
+    """The one part of a concatenation that a slice of it reads, and where it starts there."""
+    first, size = starts[x.axis], sizes[x.axis]
+    before: Dim = 0
+    for part in x.parts:
+        after = before + part.shape[x.axis]
+        if not all(isinstance(place, int) for place in (first, size, before, after)) or steps[x.axis] < 1:
+            return None
+        last = first + (size - 1) * steps[x.axis]
+        if before <= first <= last < after:  # type: ignore[operator]
+            return part, tuple(first - before if axis == x.axis else start for axis, start in enumerate(starts))
+        before = after
+    return None
 
 
 def _reached(whole: Dim, start: Dim, size: Dim, step: int) -> Dim:
@@ -337,14 +363,26 @@ def gather(x: Tensor, places: Sequence[Tensor | int], shape: Sizes, *, in_range:
     `in_range` asserts that no index can be out of range, whatever the inputs are: no kernel checks them, nor constants.
     """
     indices = tuple(place if isinstance(place, int) else expand(cast(place, DType.INT64), shape) for place in places)
+    axes = [_axis_of(place, size, shape) for place, size in zip(indices, x.shape, strict=True)]
+    known = [axis for axis in axes if axis is not None]
+    if len(known) == len(axes) == len(set(known)) and shape:
+        order = sorted(range(x.rank), key=lambda place: known[place])
+        whole = [size if axis in known else 1 for axis, size in enumerate(shape)]
+        return expand(reshape(permute(x, order), whole), shape)
     if all(isinstance(place, int) or _is_inside(place, size) for place, size in zip(places, x.shape, strict=True)):
         in_range = True
     return Gather(x.dtype, shape, x, indices, in_range)
 
 
+def _axis_of(place: Tensor | int, size: Dim, shape: Sizes) -> int | None:
+    """The axis of the result of a gather along which it reads a whole axis of what it reads, in order."""
+    axis = place if isinstance(place, int) else index_axis(place)
+    return axis if axis is not None and shape[axis] == size else None
+
+
 def _is_inside(place: Tensor, size: Dim) -> bool:
     """Whether indices are known to be those of elements of an axis."""
-    while isinstance(place, Expand | Reshape | Permute):
+    while isinstance(place, Expand | Reshape | Permute | Slice):
         place = place.x
     if not isinstance(place, Constant) or not isinstance(size, int) or not place.array.size:
         return False
@@ -388,12 +426,21 @@ def size(dim: Dim) -> Tensor:
     return scalar(dim, DType.INT64) if isinstance(dim, int) else Size(DType.INT64, (), dim)
 
 
-def full(value: int | float | bool, shape: Sizes, dtype: DType) -> Tensor:
-    return expand(scalar(value, dtype), shape)
+def full(value: int | float | bool, shape: Sequence[Dim], dtype: DType) -> Tensor:
+    return expand(scalar(value, dtype), tuple(shape))
 
 
 def where(condition: Tensor, one: Operand, other: Operand) -> Tensor:
     return apply("where", condition, one, other)
+
+
+def before_zero(x: Tensor) -> Tensor:
+    """`x` before zeros were added to it, which changes nothing but the sign of a zero; else `x` itself."""
+    if isinstance(x, Map) and x.function == "add":
+        for place in range(2):
+            if x.arguments[place].number == 0:
+                return x.arguments[1 - place]
+    return x
 
 
 def count(shape: Sequence[Dim]) -> Dim:

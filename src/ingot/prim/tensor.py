@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 
 from ingot.dataclass import dataclass
-from ingot.dims import Dim
+from ingot.dims import Dim, lower_bound
 from ingot.dtypes import Array, DType
-from ingot.prim.functions import ELEMENTS, FUNCTIONS, INTEGERS, STORED
+from ingot.prim.functions import ELEMENTS, FLOATING, FUNCTIONS, INTEGERS, STORED
+from ingot.prim.settled import Number, settled, unchanged
 
 if TYPE_CHECKING:
     from ingot.ir.node import Node
 
 Sizes: TypeAlias = tuple[Dim, ...]
+
+_MOST_COMPARED = 1 << 20
+"""Elements of a constant that are compared with one another."""
 
 
 class Refused(Exception):
@@ -43,6 +47,16 @@ class Tensor:
     def _can_be_folded(self) -> bool:
         """Whether it is constant if all that it reads is, and its sizes are numbers."""
         return bool(self.reads)
+
+    @property
+    def number(self) -> Number | None:
+        """What every element is, where they are known to be one number, bit for bit."""
+        return None
+
+    @property
+    def least(self) -> int | None:
+        """A number that no element is below, where one is known; of integers alone."""
+        return None
 
     @property
     def rank(self) -> int:
@@ -100,6 +114,19 @@ class Constant(Tensor):
     def _can_be_folded(self) -> bool:
         return True
 
+    @property
+    def number(self) -> Number | None:
+        elements = self.array.reshape(-1)
+        if not 0 < elements.size <= _MOST_COMPARED:
+            return None
+        bits = elements.view(f"u{elements.itemsize}")
+        return elements[0] if bits[0] == bits[-1] and (bits == bits[0]).all() else None
+
+    @property
+    def least(self) -> int | None:
+        is_known = self.dtype in INTEGERS and 0 < self.array.size <= _MOST_COMPARED
+        return int(self.array.min()) if is_known else None
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Iota(Tensor):
@@ -110,12 +137,20 @@ class Iota(Tensor):
     def _can_be_folded(self) -> bool:
         return True
 
+    @property
+    def least(self) -> int | None:
+        return 0
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Size(Tensor):
     """A size, as an int64 without axes."""
 
     size: Dim
+
+    @property
+    def least(self) -> int | None:
+        return lower_bound(self.size)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -131,6 +166,14 @@ class Map(Tensor):
 
     def _can_be_folded(self) -> bool:
         return self.dtype not in INTEGERS or self.function not in ("divide", "remainder")
+
+    @property
+    def number(self) -> Number | None:
+        if self.function != "cast":
+            return None
+        (x,) = self.arguments
+        number = None if x.dtype in FLOATING and self.dtype not in FLOATING else x.number
+        return None if number is None else np.asarray(number).astype(self.dtype.numpy)[()]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -173,6 +216,14 @@ class View(Tensor):
     def reads(self) -> tuple[Tensor, ...]:
         return (self.x,)
 
+    @property
+    def number(self) -> Number | None:
+        return self.x.number
+
+    @property
+    def least(self) -> int | None:
+        return self.x.least
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Permute(View):
@@ -210,6 +261,14 @@ class Pad(View):
 
     before: Sizes
     fill: int | float | bool
+
+    @property
+    def number(self) -> Number | None:
+        return None
+
+    @property
+    def least(self) -> int | None:
+        return None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -366,7 +425,8 @@ class KeyReader(Protocol):
 def apply(function: str, *operands: Operand) -> Tensor:
     """An elementwise function; sizes of one are broadcast, numbers take the element type of the tensors.
 
-    Refused if element types differ or are none that primitives compute with, or the sizes do not fit.
+    Where numbers settle it, the number or the argument that it is. Refused if element types differ or are none that
+    primitives compute with, or the sizes do not fit.
     """
     rule = FUNCTIONS[function]
     assert len(operands) == rule.arity, function
@@ -381,7 +441,37 @@ def apply(function: str, *operands: Operand) -> Tensor:
             raise Refused(f"{function} of {', '.join(str(argument.dtype) for argument in tensors)}")
     shape = broadcast(*(tensor.shape for tensor in tensors))
     result = DType.BOOL if rule.result == "bool" else dtype
+    if all(_meets(tensor.shape, shape) for tensor in tensors):  # else guards would be lost
+        numbers = [tensor.number for tensor in tensors]
+        place = unchanged(function, numbers)
+        if place is not None:
+            return expand(tensors[place], shape)
+        number = settled(function, numbers)
+        if number is None:
+            number = _compared(function, tensors, numbers)
+        if number is not None:
+            return expand(scalar(number, result), shape)
+        once = [tensor.x if isinstance(tensor, Expand) else tensor for tensor in tensors]
+        if (whole := broadcast(*(tensor.shape for tensor in once))) != shape and len(whole) == len(shape):
+            return expand(apply(function, *once), shape)
     return Map(result, shape, function, tuple(expand(tensor, shape) for tensor in tensors))
+
+
+def _meets(shape: Sizes, whole: Sizes) -> bool:
+    """Whether sizes are known to be one, or those of `whole`, from the last on."""
+    return all(size in (1, other) for size, other in zip(reversed(shape), reversed(whole), strict=False))
+
+
+def _compared(function: str, tensors: Sequence[Tensor], numbers: Sequence[Number | None]) -> bool | None:
+    """Whether a number is less than all elements of a tensor, or they than it; None where that is not known."""
+    if function not in ("less", "less_equal"):
+        return None
+    (x, y), (number, other), or_equal = tensors, numbers, function == "less_equal"
+    if number is not None and y.least is not None and (number < y.least or (or_equal and number == y.least)):
+        return True
+    if other is not None and x.least is not None and (other < x.least or (not or_equal and other == x.least)):
+        return False
+    return None
 
 
 def scalar(value: int | float | bool, dtype: DType) -> Tensor:

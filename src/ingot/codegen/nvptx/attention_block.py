@@ -12,11 +12,12 @@ from collections.abc import Sequence
 from ingot.codegen.llvm import ir
 from ingot.codegen.llvm.types import F32, I64, stack_slot
 from ingot.codegen.nvptx.async_copy import commit_copies, wait_for_copies
-from ingot.codegen.nvptx.attention_rows import LOW, AttentionRows
+from ingot.codegen.nvptx.attention_rows import LOW
+from ingot.codegen.nvptx.attention_scores import AttentionScores
 from ingot.codegen.nvptx.grid import barrier, register
 
 
-class AttentionBlock(AttentionRows):
+class AttentionBlock(AttentionScores):
     """How its tiles are copied and multiplied, a subclass says."""
 
     @abstractmethod
@@ -68,7 +69,8 @@ class AttentionBlock(AttentionRows):
                 barrier(b)
                 self.copy_values(key)
                 commit_copies(b)
-                scores = self.scored(self.scores(), key, placed)
+                beside = self.beside(key, placed)
+                scores = self.scored(self.scores(), key, placed, beside)
                 wait_for_copies(b, 0)
                 barrier(b)
                 self.copy_keys(b.add(key, I64(self.step)))

@@ -63,6 +63,7 @@ def emit_floats(b: Builder, frame: Frame, nest: Attention, tile: FloatsTile) -> 
 class _Floats(AttentionBlock):
     apart = (1, 2, 4, 8)
     together = _FOUR
+    neighbours = 1
 
     def __init__(self, b: Builder, frame: Frame, nest: Attention, tile: FloatsTile) -> None:
         self.tile, self.height, self.step = tile, tile.height, tile.step

@@ -72,6 +72,7 @@ def emit_halves(b: Builder, frame: Frame, nest: Attention, tile: HalvesTile) -> 
 class _Halves(AttentionBlock):
     apart = (1, 2)
     together = 2
+    neighbours = 2
 
     def __init__(self, b: Builder, frame: Frame, nest: Attention, tile: HalvesTile) -> None:
         self.tile, self.height, self.step = tile, tile.height, tile.step

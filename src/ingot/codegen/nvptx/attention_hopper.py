@@ -15,7 +15,8 @@ from ingot.codegen.llvm.types import F32, I32, I64, PTR, stack_slot
 from ingot.codegen.nvptx import hopper
 from ingot.codegen.nvptx.async_copy import commit_copies, wait_for_copies
 from ingot.codegen.nvptx.attention_halves import halves_of
-from ingot.codegen.nvptx.attention_rows import LOW, AttentionRows
+from ingot.codegen.nvptx.attention_rows import LOW
+from ingot.codegen.nvptx.attention_scores import AttentionScores, Beside
 from ingot.codegen.nvptx.grid import WARP, barrier, register
 from ingot.codegen.nvptx.hopper import LINE, WARPGROUP, dynamic_address
 from ingot.codegen.nvptx.shared_tile import SharedTile
@@ -142,12 +143,14 @@ class _Turn:
         b.store(b.select(over, I32(0), after), self._stage)
 
 
-class _Hopper(AttentionRows):
+class _Hopper(AttentionScores):
     apart = (1, 2)
     together = 2
+    neighbours = 2
 
     def __init__(self, b: Builder, frame: Frame, nest: Attention, tile: HopperTile) -> None:
         self.tile, self.height, self.step = tile, tile.height, tile.step
+        self.most_early = 0 if tile.warpgroups > 2 else self.most_early  # three have no registers left
         super().__init__(b, frame, nest)
         assert nest.tile is not None
         loads, walks = halves_of(nest), walks_of(nest)
@@ -282,9 +285,11 @@ class _Hopper(AttentionRows):
         keys, values = self.keys_ring.begin(0), self.values_ring.begin(0)
         words = [stack_slot(b, I32) for _ in range(self.step // 4)]
 
-        def softmax(sums: Sequence[ir.Value], tile: ir.Value) -> tuple[list[list[ir.Value]], list[ir.Value]]:
+        def softmax(
+            sums: Sequence[ir.Value], tile: ir.Value, beside: Beside
+        ) -> tuple[list[list[ir.Value]], list[ir.Value]]:
             lines = [[value for j in range(0, len(sums), 4) for value in sums[j + 2 * half :][:2]] for half in range(2)]
-            scores = self.scored(lines, b.mul(tile, I64(self.step)), placed)
+            scores = self.scored(lines, b.mul(tile, I64(self.step)), placed, beside)
             both = [self.weights(own, *cells) for own, *cells in zip(scores, greatest, total, strict=True)]
             return [weights for weights, _ in both], [shrink for _, shrink in both]
 
@@ -293,14 +298,16 @@ class _Hopper(AttentionRows):
                 line, at = weights[number % 2], number // 2 * 2
                 b.store(pair_of_halves(b, self.dtype, line[at], line[at + 1]), word)
 
+        beside = self.beside(b.mul(begin, I64(self.step)), placed)
         keys.wait(keys.ring.full)
         hopper.fence_products(b)
         sums = hopper.wait_for_products(b, 0, self._scores(keys.tile))
         self._release(keys)
-        weights, _ = softmax(sums, begin)
+        weights, _ = softmax(sums, begin, beside)
         pack(weights)
         keys.advance()
         with self.loop(b.add(begin, I64(1)), end, I64(1)) as tile:
+            beside = self.beside(b.mul(tile, I64(self.step)), placed)
             keys.wait(keys.ring.full)
             hopper.fence_products(b)
             sums = self._scores(keys.tile)
@@ -309,7 +316,7 @@ class _Hopper(AttentionRows):
             sums_of_values = self._weigh(self._fragment(read), now, values.tile)
             sums = hopper.wait_for_products(b, 1, sums)
             self._release(keys)
-            weights, shrinks = softmax(sums, tile)
+            weights, shrinks = softmax(sums, tile, beside)
             hopper.stay_before(b, b.fadd(*(b.load(cell, F32) for cell in total)))
             sums_of_values = hopper.wait_for_products(b, 0, sums_of_values, now)
             self._release(values)

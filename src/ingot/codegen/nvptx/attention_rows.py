@@ -17,11 +17,11 @@ from ingot.codegen.llvm.lanes import Lane
 from ingot.codegen.llvm.share import larger, smaller, up
 from ingot.codegen.llvm.types import F32, I1, I32, I64, stack_slot, vector
 from ingot.codegen.nvptx.grid import exchanged, register
-from ingot.codegen.nvptx.hidden_keys import Span, parts_of, value_where_seen
+from ingot.codegen.nvptx.hidden_keys import Span, parts_of
 from ingot.codegen.nvptx.loops import ThreadLoops
 from ingot.codegen.nvptx.sums import SPLITS
 from ingot.codegen.nvptx.warp_tiles import maximum, power_of_two
-from ingot.loops.ir import Attention, Local, Scalar, Var, extent
+from ingot.loops.ir import Attention, Var, extent
 from ingot.schedule.gpu_attention import SCALED, scaled_sum
 
 SUM, READ, TOTAL = "sum", "read", "total"
@@ -126,6 +126,8 @@ class AttentionRows(Softmax, ABC):
     """How far apart the threads that share a row are: powers of two."""
     together: int
     """Neighbours among the columns that a thread has."""
+    neighbours: int
+    """Neighbours among the keys that a thread has."""
 
     def __init__(self, b: Builder, frame: Frame, nest: Attention) -> None:
         super().__init__(b, frame, nest)
@@ -166,10 +168,10 @@ class AttentionRows(Softmax, ABC):
             cells = [stack_slot(b, I32) for _ in range(2)]
             b.store(b.trunc(count, I32), cells[0])
             b.store(I32(0), cells[1])
-            rows = self._span_of_rows()
+            rows = self.span_of_rows()
             lane = b.srem(self.thread, I64(32))
             with self.loop(lane, count, I64(32)) as tile:
-                seen = b.not_(self._span(rows, tile).never(conditions))
+                seen = b.not_(self.span(rows, tile).never(conditions))
                 number = b.trunc(tile, I32)
                 before, after = (b.load(cell, I32) for cell in cells)
                 low = b.select(b.icmp_signed("<", number, before), number, before)
@@ -188,7 +190,7 @@ class AttentionRows(Softmax, ABC):
         begin = b.add(first, b.mul(split, part))
         return begin, smaller(b, b.add(begin, part), last)
 
-    def _span_of_rows(self) -> dict[Var, tuple[ir.Value, ir.Value]]:
+    def span_of_rows(self) -> dict[Var, tuple[ir.Value, ir.Value]]:
         """The least and the greatest value of each axis of rows, in the tile of rows."""
         b, m = self.b, self.nest.m
         spans: dict[Var, tuple[ir.Value, ir.Value]] = {
@@ -203,47 +205,13 @@ class AttentionRows(Softmax, ABC):
             spans[m[-1]] = lowest, smaller(b, high, b.sub(inner, I64(1)))
         return spans
 
-    def _span(self, rows: dict[Var, tuple[ir.Value, ir.Value]], tile: ir.Value) -> Span:
+    def span(self, rows: dict[Var, tuple[ir.Value, ir.Value]], tile: ir.Value) -> Span:
         b = self.b
         first = b.mul(tile, I64(self.step))
         keys = first, smaller(b, b.add(first, I64(self.step - 1)), b.sub(self.keys, I64(1)))
         return Span(self, {**rows, self.nest.t: keys})
 
     # --- the softmax
-
-    def scored(
-        self, sums: Sequence[Sequence[ir.Value]], key: ir.Value, placed: Sequence[dict[Var, ir.Value]]
-    ) -> list[list[ir.Value]]:
-        """The scores of sums; minus infinity past the last key. Where no key is hidden, conditions are not asked."""
-        b, nest = self.b, self.nest
-        conditions = parts_of(nest.score).conditions
-        whole = b.icmp_signed("<=", b.add(key, I64(self.step)), self.keys)
-        if conditions:
-            span = self._span(self._span_of_rows(), b.sdiv(key, I64(self.step)))
-            whole = b.and_(whole, span.always(conditions))
-        cells = [[stack_slot(b, F32) for _ in line] for line in sums]
-        keys = [b.add(key, place) for place in self.key_places()]
-        with b.if_else(whole) as (plain, careful):
-            for is_whole, arm in ((True, plain), (False, careful)):
-                with arm:
-                    score = value_where_seen(self.score) if is_whole else self.score
-                    for line, own, at in zip(sums, cells, placed, strict=True):
-                        self.variables.update(at)
-                        for value, cell, number in zip(line, own, keys, strict=True):
-                            b.store(self._score(score, value, number, is_whole), cell)
-        return [[b.load(cell, F32) for cell in line] for line in cells]
-
-    def _score(self, score: Scalar, value: ir.Value, key: ir.Value, is_whole: bool) -> ir.Value:
-        b = self.b
-        if isinstance(score, Local):
-            scored = value
-        else:
-            # what is read past the last key is that of the last
-            self.variables[self.nest.t] = key if is_whole else smaller(b, key, b.sub(self.keys, I64(1)))
-            self.locals, self._known = {SUM: value}, {}
-            scored = self.scalar(score)
-            self._known = {}
-        return scored if is_whole else b.select(b.icmp_signed("<", key, self.keys), scored, F32(LOW))
 
     def weights(
         self, scores: Sequence[ir.Value], greatest: ir.Value, total: ir.Value

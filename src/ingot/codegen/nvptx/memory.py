@@ -111,9 +111,13 @@ class ThreadMemory(Expressions):
 
         Buffers are, so that this depends on strides alone.
         """
+        return self.are_aligned(contiguous_indices(statements, var), var, lanes)
+
+    def are_aligned(self, indices: Sequence[Index], var: Var, lanes: int) -> ir.Value:
+        """The same of indices of neighbours along a variable."""
         b = self.b
         bits: ir.Value = I64(0)
-        for index in contiguous_indices(statements, var):
+        for index in indices:
             for term, factor in index.terms:
                 if term is not var:
                     bits = b.or_(bits, self.frame.size(factor))

@@ -57,6 +57,7 @@ def added(scores: prim.Tensor, bias: prim.Tensor) -> prim.Tensor:
 def shares_of(scores: prim.Tensor) -> prim.Tensor:
     """The softmax along the last axis; zero where nothing is seen."""
     last = [scores.rank - 1]
+    scores = prim.before_zero(scores)
     greatest = prim.reduce_("maximum", scores, last)
     exponentials = prim.apply(
         "exp_nonpositive", scores - prim.where(prim.apply("equal", greatest, -np.inf), 0, greatest)

@@ -65,6 +65,7 @@ def infer(x: Fact, /, *, axis: int) -> Inferred:
 def lower(x: prim.Tensor, /, *, axis: int, facts: tuple[Fact, ...]) -> prim.Tensor:
     axis = axis_of(axis, x.rank)
     dtype = facts[0].dtype
+    x = prim.before_zero(x)  # the sign of a zero makes no difference to its exponential
     shifted = x - prim.reduce_("maximum", x, [axis])
     if dtype is None or dtype is x.dtype:
         exponentials = prim.apply("exp_nonpositive", shifted)
