@@ -469,6 +469,7 @@ _OPERATIONS = (
     r"ld\.shared\.v4\.b32",
     r"st\.shared\.f32",
     r"cp\.async\.mbarrier\.arrive\.noinc",
+    r"$",
 )
 """PTX in line, and the numbers in it: what `emulated_ptx` does for each is in `machine.c`, by its place."""
 
