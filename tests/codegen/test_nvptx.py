@@ -252,3 +252,10 @@ def test_attention_is_assembled(kind: str, depth: int, generation: tuple[int, in
         path.write_text(text)
         command = ["ptxas", f"-arch={gpu_target(*generation).cpu}", str(path), "-o", str(tmp_path / "code")]
         subprocess.run(command, check=True, capture_output=True)
+
+
+@pytest.mark.parametrize(("stores", "powers"), [("y = Cast <to = 10> (g)", 8), ("y = Identity (g)", 0)])
+def test_gates_that_are_rounded_at_once_are_powers_of_the_gpu(stores: str, powers: int) -> None:
+    text = ptx_of("float16[n] x", f"s = Cast <to = 1> (x) g = Gelu (s) {stores}")
+    assert text.count("ex2.approx.ftz.f32") >= powers
+    assert powers or "ex2.approx" not in text
