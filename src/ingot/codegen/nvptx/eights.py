@@ -24,8 +24,11 @@ LANES = 8
 """Neighbours of a row that a thread stores at once."""
 
 
-_BESIDE = 56
+_BESIDE = 54
 """Registers that an epilogue is computed in, beside the sums and what it loads."""
+
+_ADDRESS = 2
+"""Registers of an address."""
 
 _ALL_REGISTERS, _MOST_REGISTERS = 1 << 16, 255
 """Registers of a multiprocessor, and the most of a thread."""
@@ -86,21 +89,39 @@ class Eights(Sums):
     free_registers = 0
     """Registers of a thread beside its sums."""
 
+    lanes = LANES
+    """Neighbours that are stored at once: eight, or one where rows are no eights of them."""
+
     def end_of_lines(self, lines: Sequence[Sequence[Pair]], own: ir.Value, asked: Asked) -> None:
         """The epilogue of pairs of neighbours, one of each eight of columns of a line, four by four.
 
         The four threads that have the pairs of an eight, in order, have numbers `own`: each gets every fourth eight.
+        Single elements stay with the thread that has them.
         """
+        if self.lanes == 1:
+            alone = [[value] for line in lines for pair in line for value in pair]
+            for first in range(0, len(alone), LANES):
+                self._end_at(alone[first : first + LANES], first, asked)
+            return
         fours = _fours(lines)
         for first in range(0, len(fours), self.at_once):
-            group = fours[first : first + self.at_once]
-            known = asked.take(len(group))
-            places = [asked.places.at(self.b, number) for number in range(first, first + len(group))]
-            self.end_of_eights([_turned(self.b, pairs, own) for pairs in group], places, known)
+            eights = [_turned(self.b, pairs, own) for pairs in fours[first : first + self.at_once]]
+            self._end_at(eights, first, asked)
+
+    def _end_at(self, eights: Sequence[Sequence[ir.Value]], first: int, asked: Asked) -> None:
+        """The epilogues of eights from a number on."""
+        known = asked.take(len(eights))
+        places = [asked.places.at(self.b, number) for number in range(first, first + len(eights))]
+        self.end_of_eights(eights, places, known)
 
     def places(self, row: ir.Value, column: ir.Value, own: ir.Value, rows: Sequence[int], eights: int) -> Places:
         """Where a thread has eights: in `rows` from a row on, in lines of so many eights from a column on."""
         b = self.b
+        if self.lanes == 1:
+            first = Place(row, b.add(column, b.mul(own, I32(2))))
+            return Places(
+                first, [(at, LANES * eight + side) for at in rows for eight in range(eights) for side in (0, 1)]
+            )
         first = Place(row, b.add(column, b.mul(own, I32(LANES))))
         return Places(first, [(offset, LANES * eight) for offset in rows for eight in range(0, eights, 4)])
 
@@ -123,9 +144,10 @@ class Eights(Sums):
 
     def ask(self, places: Places) -> Asked:
         """Ask for what the first epilogues at places load of their rows, as far as there are registers for it."""
-        words, of_rows = (_words(loads) for loads in (self._loads, self._loads_of_rows))
-        free = self.free_registers - _BESIDE - self.at_once * (words - of_rows)
-        return Asked(self, places, max(self.at_once, free // max(1, of_rows)))
+        words, of_rows = (_words(loads, self.lanes) for loads in (self._loads, self._loads_of_rows))
+        at_once = self.at_once if self.lanes > 1 else LANES
+        free = self.free_registers - _BESIDE - at_once * (_ADDRESS + words - of_rows)
+        return Asked(self, places, max(at_once, free // max(1, of_rows)))
 
     def known_of(self, place: Place) -> Known:
         """What an epilogue loads of its row, and no other row does."""
@@ -162,8 +184,8 @@ class Eights(Sums):
         row, column = b.zext(place.row, I64), b.zext(place.column, I64)
         self.active = self._is_inside(row, column)
         self.unflatten(self.product.m, smaller(b, row, b.sub(self.rows, I64(1))))
-        self.variables[self.n] = smaller(b, column, b.sub(self.columns, I64(LANES)))
-        self._lane = Lane(self.n, LANES, None)
+        self.variables[self.n] = smaller(b, column, b.sub(self.columns, I64(self.lanes)))
+        self._lane = Lane(self.n, LANES, None) if self.lanes > 1 else None
 
     def _is_inside(self, row: ir.Value, column: ir.Value) -> ir.Value:
         b = self.b
@@ -210,9 +232,9 @@ class Asked:
             self.known.append(self.eights.known_of(self.places.at(self.eights.b, number)))
 
 
-def _words(loads: Sequence[Load]) -> int:
-    """The registers of what an eight loads."""
-    return sum(-(-LANES * load.dtype.numpy.itemsize // 4) for load in loads)
+def _words(loads: Sequence[Load], lanes: int) -> int:
+    """The registers of what so many neighbours load."""
+    return sum(-(-lanes * load.dtype.numpy.itemsize // 4) for load in loads)
 
 
 def _fours(lines: Sequence[Sequence[Pair]]) -> list[Sequence[Pair]]:
@@ -220,7 +242,9 @@ def _fours(lines: Sequence[Sequence[Pair]]) -> list[Sequence[Pair]]:
 
 
 def _together(b: Builder, values: Sequence[ir.Value]) -> ir.Value:
-    """Values as a vector."""
+    """Values as a vector, or one alone."""
+    if len(values) == 1:
+        return values[0]
     together: ir.Value = ir.Constant(vector(F32, len(values)), ir.Undefined)
     for number, value in enumerate(values):
         together = b.insert_element(together, value, I32(number))

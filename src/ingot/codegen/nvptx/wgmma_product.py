@@ -30,22 +30,29 @@ _TERMS = 16
 _UNDEFINED = ir.Constant(F32, ir.Undefined)
 
 
-def emit_product(b: Builder, frame: Frame, product: Contraction, tile: WgmmaTile) -> None:
-    """The sums of the tiles of a block, with their epilogue."""
+def emit_product(b: Builder, frame: Frame, product: Contraction, tile: WgmmaTile, lanes: int) -> None:
+    """The sums of the tiles of a block, with their epilogue, of so many neighbours at once."""
     walks = walks_of(product)
     assert not isinstance(walks, str)
-    WgmmaProduct(b, frame, product, tile, walks).emit()
+    WgmmaProduct(b, frame, product, tile, walks, lanes).emit()
 
 
 class WgmmaProduct(Eights):
     """A block of a product; places in tiles are int32."""
 
     def __init__(
-        self, b: Builder, frame: Frame, product: Contraction, tile: WgmmaTile, walks: tuple[Walk, Walk]
+        self,
+        b: Builder,
+        frame: Frame,
+        product: Contraction,
+        tile: WgmmaTile,
+        walks: tuple[Walk, Walk],
+        lanes: int = LANES,
     ) -> None:
         super().__init__(b, frame, product)
         self.left, self.right = walks
         self.tile = tile
+        self.lanes = lanes
         self.at_once, self.free_registers = tile.at_once, tile.free_registers
         self.row_tiles, self.column_tiles, self.tiles, self.steps = (
             b.trunc(ir.Value(I64, f"%{name}"), I32) for name in PARAMETERS
@@ -324,6 +331,8 @@ class WgmmaProduct(Eights):
                 address = self._staged(row, column)
                 eight = [*hopper.load_four(b, address, rank), *hopper.load_four(b, b.add(address, I32(16)), rank)]
                 totals = [b.fadd(x, y) for x, y in zip(totals, eight, strict=True)] if totals else eight
-            place = Place(b.add(top, row), b.add(left, column))
-            self.end_of_eights([totals], [place], [self.known_of(place)])
+            first = b.add(left, column)
+            for at in range(0, LANES, self.lanes):
+                place = Place(b.add(top, row), b.add(first, I32(at)))
+                self.end_of_eights([totals[at : at + self.lanes]], [place], [self.known_of(place)])
         hopper.cluster_sync(b)
