@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property, partial
 from typing import TypeAlias
 
 from ingot.codegen.llvm import ir, scalars
@@ -68,11 +69,21 @@ class Places:
     offsets: Sequence[tuple[int, int]]
 
     def at(self, b: Builder, number: int) -> Place:
-        """A place, computed here: LLVM would keep what follows from it in registers until its next use."""
+        """A place, computed here: LLVM would compute all before the first one, in registers that the sums need."""
         row, column = self.offsets[number]
         return Place(
             b.add(computed_here(b, self.first.row), I32(row)), b.add(computed_here(b, self.first.column), I32(column))
         )
+
+    def walk(self, b: Builder) -> Callable[[int], Place]:
+        """Computes places, by number; what follows from a row stays in registers for its eights."""
+        rows: dict[int, ir.Value] = {}
+
+        def at(number: int) -> Place:
+            place = self.at(b, number)
+            return replace(place, row=rows.setdefault(self.offsets[number][0], place.row))
+
+        return at
 
 
 Pair: TypeAlias = Sequence[ir.Value]
@@ -111,8 +122,7 @@ class Eights(Sums):
     def _end_at(self, eights: Sequence[Sequence[ir.Value]], first: int, asked: Asked) -> None:
         """The epilogues of eights from a number on."""
         known = asked.take(len(eights))
-        places = [asked.places.at(self.b, number) for number in range(first, first + len(eights))]
-        self.end_of_eights(eights, places, known)
+        self.end_of_eights(eights, [asked.end(number) for number in range(first, first + len(eights))], known)
 
     def places(self, row: ir.Value, column: ir.Value, own: ir.Value, rows: Sequence[int], eights: int) -> Places:
         """Where a thread has eights: in `rows` from a row on, in lines of so many eights from a column on."""
@@ -144,7 +154,7 @@ class Eights(Sums):
 
     def ask(self, places: Places) -> Asked:
         """Ask for what the first epilogues at places load of their rows, as far as there are registers for it."""
-        words, of_rows = (_words(loads, self.lanes) for loads in (self._loads, self._loads_of_rows))
+        words, of_rows = (_words(loads, self.lanes) for loads in (self._loads, self.loads_of_rows))
         at_once = self.at_once if self.lanes > 1 else LANES
         free = self.free_registers - _BESIDE - at_once * (_ADDRESS + words - of_rows)
         return Asked(self, places, max(at_once, free // max(1, of_rows)))
@@ -152,7 +162,7 @@ class Eights(Sums):
     def known_of(self, place: Place) -> Known:
         """What an epilogue loads of its row, and no other row does."""
         self._bind(place)
-        known = self._loaded_here(self._loads_of_rows, {})
+        known = self._loaded_here(self.loads_of_rows, {})
         self._known, self._lane, self.active = {}, None, None
         return known
 
@@ -165,7 +175,8 @@ class Eights(Sums):
         return self._known
 
     @cached_property
-    def _loads_of_rows(self) -> list[Load]:
+    def loads_of_rows(self) -> list[Load]:
+        """What an epilogue loads that no other row does."""
         return [load for load in self._loads if any(load.index.factor(var) != 0 for var in self.product.m)]
 
     @cached_property
@@ -196,14 +207,15 @@ class Eights(Sums):
         lines: Sequence[Sequence[Pair]],
         own: ir.Value,
         places: Places,
-        partial: tuple[ir.Value, ir.Value],
+        split: tuple[ir.Value, ir.Value],
     ) -> None:
-        """Store sums as those of a part of the summed axis: `partial` is its number, and the place of the batch."""
-        b, (split, matrix) = self.b, partial
+        """Store sums as those of a part of the summed axis: `split` is its number, and the place of the batch."""
+        b, (part, matrix) = self.b, split
         scratch = self.frame.buffers[self.product.scratch[0]]
-        first = b.add(b.mul(b.zext(split, I64), self.batch), matrix)
+        first = b.add(b.mul(b.zext(part, I64), self.batch), matrix)
+        at_number = places.walk(b)
         for number, pairs in enumerate(_fours(lines)):
-            eight, place = _turned(b, pairs, own), places.at(b, number)
+            eight, place = _turned(b, pairs, own), at_number(number)
             row, column = b.zext(place.row, I64), b.zext(place.column, I64)
             at = first
             for count, value in ((self.rows, row), (self.columns, column)):
@@ -217,12 +229,13 @@ class Asked:
 
     def __init__(self, eights: Eights, places: Places, ahead: int) -> None:
         self.eights, self.places, self.ahead = eights, places, ahead
+        self.end = partial(places.at, eights.b) if eights.loads_of_rows else places.walk(eights.b)
         self.known: list[Known] = []
         self.ended = 0
         self._ask(ahead)
 
     def take(self, count: int) -> list[Known]:
-        """That of the next eights; in the place of what was ended before, more is asked for."""
+        """That of the next eights; in the place of those before, more is asked for."""
         self._ask(self.ended + max(self.ahead, count))
         self.ended += count
         return self.known[self.ended - count : self.ended]
