@@ -163,13 +163,31 @@ def test_kernels_are_assembled(generation: tuple[int, int], tmp_path: Path) -> N
             subprocess.run(command, check=True, capture_output=True)
 
 
+_RESIDUAL = {
+    "float16": "t = MatMul (x, w) s = Add (t, v) u = Gelu (s) y = Add (u, r)",
+    "float": "t = MatMul (x, w) a = Cast <to = 1> (t) b = Cast <to = 1> (v) s = Add (a, b) u = Add (s, r) "
+    "z = Relu (u) y = Cast <to = 10> (z)",
+}
+"""Products with a bias, an activation and a residual, by the type of the latter."""
+
+
+def residual_ptx(kind: str, name: str) -> str:
+    inputs = f"float16[m, k] x, float16[k, n] w, float16[n] v, {kind}[m, n] r"
+    return ptx_of(inputs, _RESIDUAL[kind], (9, 0), name)
+
+
+@pytest.mark.parametrize(("name", "kind", "loads"), [("128x128turns", "float16", 8), ("128x128", "float", 16)])
+def test_residuals_are_asked_for_before_the_products(name: str, kind: str, loads: int) -> None:
+    before, *_ = residual_ptx(kind, f"wgmma{name}").split("wgmma.mma_async")
+    assert before.count("ld.global.nc.v4") >= loads, "as many as registers are free for"
+
+
 @pytest.mark.skipif(shutil.which("ptxas") is None, reason="ptxas is not installed")
+@pytest.mark.parametrize("kind", list(_RESIDUAL))
 @pytest.mark.parametrize("name", [*TILES, "piped128x128", "piped64x64"])
-def test_products_on_hopper_keep_sums_in_registers_and_products_under_way(name: str, tmp_path: Path) -> None:
-    inputs = "float16[m, k] x, float16[k, n] w, float16[n] v, float16[m, n] r"
-    body = "t = MatMul (x, w) s = Add (t, v) u = Gelu (s) y = Add (u, r)"
+def test_products_on_hopper_keep_sums_in_registers_and_products_under_way(name: str, kind: str, tmp_path: Path) -> None:
     path = tmp_path / "kernel.ptx"
-    path.write_text(ptx_of(inputs, body, (9, 0), name))
+    path.write_text(residual_ptx(kind, name))
     command = ["ptxas", "-v", "-arch=sm_90a", str(path), "-o", str(tmp_path / "code")]
     notes = subprocess.run(command, check=True, capture_output=True, text=True).stderr
     assert "0 bytes spill stores, 0 bytes spill loads" in notes
@@ -234,3 +252,10 @@ def test_attention_is_assembled(kind: str, depth: int, generation: tuple[int, in
         path.write_text(text)
         command = ["ptxas", f"-arch={gpu_target(*generation).cpu}", str(path), "-o", str(tmp_path / "code")]
         subprocess.run(command, check=True, capture_output=True)
+
+
+@pytest.mark.parametrize(("stores", "powers"), [("y = Cast <to = 10> (g)", 8), ("y = Identity (g)", 0)])
+def test_gates_that_are_rounded_at_once_are_powers_of_the_gpu(stores: str, powers: int) -> None:
+    text = ptx_of("float16[n] x", f"s = Cast <to = 1> (x) g = Gelu (s) {stores}")
+    assert text.count("ex2.approx.ftz.f32") >= powers
+    assert powers or "ex2.approx" not in text

@@ -207,6 +207,20 @@ def test_what_follows_a_product_is_part_of_its_kernel(only: str) -> None:
     assert check(inputs, body, arrays, exact, {"m": m, "n": n, "k": k}, only, atol=atol)
 
 
+@pytest.mark.parametrize("columns", [75, 131])
+def test_columns_that_are_no_eights_are_stored_one_by_one(columns: int) -> None:
+    m, n, k = 70, columns, 72
+    x, w, v, r = (halves("float16", *shape) for shape in ((m, k), (n, k), (n,), (m, n)))
+    inputs = "float16[m, k] x, float16[n, k] w, float16[n] v, float16[m, n] r"
+    body = "t = Gemm <transB = 1> (x, w) s = Add (t, v) u = Relu (s) y = Add (u, r)"
+    exact = np.maximum(wide(x) @ wide(w).T + wide(v), 0) + wide(r)
+    arrays = {"x": x, "w": w, "v": v, "r": r}
+    atol = 2.0**-10 * float(np.abs(exact).max())  # each step rounds to 16 bits
+    ran = check(inputs, body, arrays, exact, {"m": m, "n": n, "k": k}, "wgmma.*", atol=atol)
+    sizes = ("128x128", "128x128by2", "128x128by4", "128x64", "64x128", "64x64", "64x64by2", "64x64by4", "64x64by8")
+    assert ran == {f"wgmma_singly{size}" for size in sizes}
+
+
 @pytest.mark.parametrize(("m", "n", "k"), [(70, 72, 41), (70, 71, 40)])
 def test_sizes_that_the_copy_engine_cannot_walk_have_other_plans(m: int, n: int, k: int) -> None:
     x, w = halves("float16", m, k), halves("float16", k, n)

@@ -469,6 +469,7 @@ _OPERATIONS = (
     r"ld\.shared\.v4\.b32",
     r"st\.shared\.f32",
     r"cp\.async\.mbarrier\.arrive\.noinc",
+    r"$",
 )
 """PTX in line, and the numbers in it: what `emulated_ptx` does for each is in `machine.c`, by its place."""
 
@@ -522,6 +523,8 @@ def _inline(name: str, returned: str, assembly: str, kinds: tuple[str, ...]) -> 
 _INTRINSICS = {
     "bar.warp.sync": "meet",
     "ex2.approx.f": "power_of_two",
+    "ex2.approx.ftz.f": "power_of_two",
+    "rcp.approx.ftz.f": "reciprocal",
     "ff2f16x2.rn": "halves",
     "ff2bf16x2.rn": "bfloats",
     "ldmatrix.sync.aligned.m8n8.x4.b16.p3": "matrices",
@@ -538,6 +541,10 @@ define internal void @emulated_meet(ptr %own, i32 %mask) {
 define internal float @emulated_power_of_two(ptr %own, float %x) {
   %power = call float @llvm.exp2.f32(float %x)
   ret float %power
+}
+define internal float @emulated_reciprocal(ptr %own, float %x) {
+  %quotient = fdiv float 1.0, %x
+  ret float %quotient
 }
 define internal <2 x half> @emulated_halves(ptr %own, float %high, float %low) {
   %x = fptrunc float %low to half

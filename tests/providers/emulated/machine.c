@@ -269,7 +269,7 @@ static void load_matrices(thread *own, int address, float *out, int is_turned) {
 /* The operations of PTX that kernels have in line, in the order of `_OPERATIONS`. */
 enum { NOTHING, INIT, EXPECT, ARRIVE, WAIT, COPY, PRODUCTS, PRODUCTS_DONE, RANK, MEET_CLUSTER, STORE_PAIR, LOAD_FOUR,
        PRODUCTS_OF_REGISTERS, MEET_SOME, ARRIVE_AND_WAIT, MATRICES, MATRICES_TURNED, WIDE_PRODUCTS, STORE_WORDS,
-       LOAD_WORDS, STORE_WORD, ARRIVE_AFTER_COPIES };
+       LOAD_WORDS, STORE_WORD, ARRIVE_AFTER_COPIES, HERE };
 
 void emulated_ptx(thread *own, int operation, const int *numbers, const long *in, float *out) {
     counter *at = counter_at(own, operation == NOTHING ? 0 : (int)in[0] & (SHARED - 1));
@@ -285,6 +285,7 @@ void emulated_ptx(thread *own, int operation, const int *numbers, const long *in
         for (int i = 0; i < numbers[1]; i++) memcpy(out + i, in + i, 4);
         meet(own, &warpgroups[own->all / WARPGROUP], WARPGROUP);
         break;
+    case HERE: for (int i = 0; i < numbers[0]; i++) memcpy(out + i, in + i, 4); break;
     case RANK: memcpy(out, &own->block, 4); break;
     case MEET_CLUSTER: meet(own, &cluster, cluster_threads); break;
     case STORE_PAIR:

@@ -15,7 +15,7 @@ from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.emitter import Frame
 from ingot.codegen.llvm.types import I32, I64
 from ingot.codegen.nvptx import hopper
-from ingot.codegen.nvptx.eights import LANES, stores_eights
+from ingot.codegen.nvptx.eights import LANES, registers_of, stores_eights
 from ingot.codegen.nvptx.half_product import is_of_halves
 from ingot.codegen.nvptx.hopper import LINE, WARPGROUP
 from ingot.codegen.nvptx.pieces import Tiles, fits, left_of, refuses_operand, right_of
@@ -109,8 +109,7 @@ def _threads(tile: WgmmaTile) -> int:
 def _gatherers(tile: WgmmaTile) -> int:
     """Warpgroups that gather: two, unless these leave too few registers for the sums."""
     registers = _ALL_REGISTERS // (WARPGROUP * (tile.warpgroups + 2) * tile.resident)
-    sums = tile.rows * tile.columns // (WARPGROUP * tile.warpgroups)
-    return 2 if sums + _BESIDE_SUMS <= registers else 1
+    return 2 if tile.sums + _BESIDE_SUMS <= registers else 1
 
 
 def _registers(tile: WgmmaTile) -> tuple[int, int] | None:
@@ -147,6 +146,9 @@ class Gathered(WgmmaProduct):
         self.line = LINE // self.bytes
         self.pieces = Tiles(b, frame, operand, self.own, (tile.rows, self.line), WARPGROUP * self._gatherers(), lanes)
         self.maps = (self.maps[1],)
+        registers = _registers(tile)
+        own = registers_of(_threads(tile), tile.resident) if registers is None else registers[1]
+        self.free_registers = own - tile.sums
 
     def emit(self) -> None:
         b, tile, registers = self.b, self.tile, _registers(self.tile)

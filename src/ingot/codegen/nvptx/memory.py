@@ -10,7 +10,9 @@ from ingot.codegen.llvm.emitter import Frame
 from ingot.codegen.llvm.expressions import Expressions
 from ingot.codegen.llvm.lanes import count_of
 from ingot.codegen.llvm.types import I1, I32, I64, stored, vector, width
-from ingot.loops.ir import For, Index, Load, Statement, Store, Var
+from ingot.codegen.nvptx.rounded import HALVES, gate_of, gated
+from ingot.dtypes import DType
+from ingot.loops.ir import Apply, For, Index, Load, Statement, Store, Var
 from ingot.loops.rewrite import parts, stores, values
 
 _BYTES = 16
@@ -29,6 +31,21 @@ class ThreadMemory(Expressions):
     def __init__(self, b: Builder, frame: Frame) -> None:
         super().__init__(b, frame)
         self.active: ir.Value | None = None
+
+    def _apply(self, value: Apply) -> ir.Value:
+        if value.function == "cast" and value.dtype in HALVES and (rounded := self._gate_to_round(value)) is not None:
+            return rounded
+        return super()._apply(value)
+
+    def _gate_to_round(self, cast: Apply) -> ir.Value | None:
+        """What is rounded to 16 bits of a gate that nothing else has read; None of any other number."""
+        (wide,) = cast.arguments
+        gate = None if id(wide) in self._known else gate_of(wide)
+        if gate is None:
+            return None
+        function, factor, argument = gate
+        y, t = self._alike(self.scalar(factor), self.scalar(argument))
+        return scalars.cast(self.b, gated(self.b, function, y, t, cast.dtype), DType.FLOAT32, cast.dtype)
 
     def _load(self, value: Load) -> ir.Value:
         b, lane, kind = self.b, self._lane, stored(value.dtype)

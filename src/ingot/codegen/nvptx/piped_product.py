@@ -16,7 +16,7 @@ from ingot.codegen.llvm.emitter import Frame
 from ingot.codegen.llvm.share import smaller
 from ingot.codegen.llvm.types import F32, I32, I64, stack_slot
 from ingot.codegen.nvptx.async_copy import commit_copies, wait_for_copies
-from ingot.codegen.nvptx.eights import LANES, Eights, stores_eights
+from ingot.codegen.nvptx.eights import LANES, Eights, registers_of, stores_eights
 from ingot.codegen.nvptx.grid import WARP, barrier, register
 from ingot.codegen.nvptx.half_product import is_of_halves
 from ingot.codegen.nvptx.hopper import dynamic_address
@@ -64,6 +64,11 @@ class PipedTile:
     @property
     def threads(self) -> int:
         return WARP * (self.rows // self.height) * (self.columns // _COLUMNS)
+
+    @property
+    def free_registers(self) -> int:
+        """Registers of a thread, beside its sums."""
+        return registers_of(self.threads, self.resident) - self.height * _COLUMNS // WARP
 
     @property
     def stage_bytes(self) -> int:
@@ -127,7 +132,7 @@ class _PipedProduct(Eights):
 
     def __init__(self, b: Builder, frame: Frame, product: Contraction, tile: PipedTile) -> None:
         super().__init__(b, frame, product)
-        self.tile = tile
+        self.tile, self.free_registers = tile, tile.free_registers
         self.thread = b.trunc(register(b, "tid.x"), I32)
         self.lane = b.urem(self.thread, I32(WARP))
         warp, down = b.udiv(self.thread, I32(WARP)), tile.rows // tile.height
@@ -248,19 +253,19 @@ class _PipedProduct(Eights):
 
     def _finish_tile(self, sums: Sequence[Sequence[Sequence[ir.Value]]], place: ir.Value) -> None:
         """Store the sums of a thread: of every 16 rows it has two, eight apart, in pairs of neighbours."""
-        b = self.b
+        b, tile = self.b, self.tile
         is_split = b.icmp_signed(">", SPLITS, I64(1))
         own = b.urem(self.lane, I32(4))
         row = b.add(self.top, b.add(self.warp_row, b.udiv(self.lane, I32(4))))
         column = b.add(self.left, self.warp_column)
         values = [[[b.load(cell, F32) for cell in group] for group in line] for line in sums]
-        for divided in (True, False):
-            with b.if_then(is_split if divided else b.not_(is_split)):
-                for number, line in enumerate(values):
-                    for half in range(2):
-                        pairs = [group[2 * half :][:2] for group in line]
-                        at = b.add(row, I32(_TERMS * number + _EIGHT * half))
-                        self.end_of_pairs(pairs, at, column, own, (self.split, place) if divided else None)
+        places = self.places(row, column, own, range(0, tile.height, _EIGHT), _COLUMNS // _EIGHT)
+        lines = [[group[2 * half :][:2] for group in line] for line in values for half in range(2)]
+        with b.if_else(is_split) as (divided, alone):
+            with divided:
+                self.store_partial_sums(lines, own, places, (self.split, place))
+            with alone:
+                self.end_of_lines(lines, own, self.ask(places))
 
 
 def _up(b: Builder, value: ir.Value, by: ir.Value) -> ir.Value:

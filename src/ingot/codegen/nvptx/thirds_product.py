@@ -169,6 +169,7 @@ class _Thirds(Gathered):
         right = right_of(product)
         super().__init__(b, frame, product, tile, Walk(right.load, (right.k[0],), along_k=True), _FOUR)
         self.operand, self.maps = right, ()
+        self.free_registers = tile.free_registers
         self.notes = b.add(self.empty, I32(8 * tile.stages))
 
     def emit(self) -> None:
@@ -301,7 +302,7 @@ class _Thirds(Gathered):
                     if tile.split > 1:
                         self._stage_sums([sums], top)
                     else:
-                        self._finish_part(sums, b.add(row, top), column)
+                        self._finish([sums], self.ask(self._places(b.add(row, top), column, 1)))
 
     def _sums_of_stage(self, group: ir.Value, stage: ir.Value, largest: ir.Value, least: ir.Value) -> list[ir.Value]:
         """The sums of the products of a stage."""

@@ -17,7 +17,7 @@ from ingot.codegen.llvm.emitter import Frame
 from ingot.codegen.llvm.share import smaller
 from ingot.codegen.llvm.types import F32, I32, I64, PTR, stack_slot
 from ingot.codegen.nvptx import hopper
-from ingot.codegen.nvptx.eights import LANES, Eight, Eights
+from ingot.codegen.nvptx.eights import LANES, Asked, Eights, Place, Places
 from ingot.codegen.nvptx.grid import WARP, barrier, register
 from ingot.codegen.nvptx.hopper import LINE, WARPGROUP, dynamic_address
 from ingot.codegen.nvptx.tma_operand import LINE_ELEMENTS, Walk, walks_of
@@ -30,23 +30,30 @@ _TERMS = 16
 _UNDEFINED = ir.Constant(F32, ir.Undefined)
 
 
-def emit_product(b: Builder, frame: Frame, product: Contraction, tile: WgmmaTile) -> None:
-    """The sums of the tiles of a block, with their epilogue."""
+def emit_product(b: Builder, frame: Frame, product: Contraction, tile: WgmmaTile, lanes: int) -> None:
+    """The sums of the tiles of a block, with their epilogue, of so many neighbours at once."""
     walks = walks_of(product)
     assert not isinstance(walks, str)
-    WgmmaProduct(b, frame, product, tile, walks).emit()
+    WgmmaProduct(b, frame, product, tile, walks, lanes).emit()
 
 
 class WgmmaProduct(Eights):
     """A block of a product; places in tiles are int32."""
 
     def __init__(
-        self, b: Builder, frame: Frame, product: Contraction, tile: WgmmaTile, walks: tuple[Walk, Walk]
+        self,
+        b: Builder,
+        frame: Frame,
+        product: Contraction,
+        tile: WgmmaTile,
+        walks: tuple[Walk, Walk],
+        lanes: int = LANES,
     ) -> None:
         super().__init__(b, frame, product)
         self.left, self.right = walks
         self.tile = tile
-        self.at_once = tile.at_once
+        self.lanes = lanes
+        self.at_once, self.free_registers = tile.at_once, tile.free_registers
         self.row_tiles, self.column_tiles, self.tiles, self.steps = (
             b.trunc(ir.Value(I64, f"%{name}"), I32) for name in PARAMETERS
         )
@@ -183,7 +190,9 @@ class WgmmaProduct(Eights):
         count = tile.columns // 2
         sums = [[stack_slot(b, F32) for _ in range(count)] for _ in range(tile.parts)]
         cells = [cell for part in sums for cell in part]
+        top = I32(0) if tile.alternates else b.mul(group, I32(PART * tile.parts))
         with self._placed(group if tile.alternates else None) as (number, row, column):
+            asked = None if tile.split > 1 else self.ask(self._places(b.add(row, top), column, tile.parts))
             if tile.alternates:  # stages of the tiles between two of this warpgroup are those of others
                 place = b.mul(number, self.steps)
                 b.store(b.urem(place, I32(tile.stages)), stage)
@@ -207,12 +216,10 @@ class WgmmaProduct(Eights):
             with b.if_then(b.icmp_signed("<", self.begin, self.end_of_split)):
                 self._give_back(before)
             parts = [values[number * count : (number + 1) * count] for number in range(tile.parts)]
-            top = I32(0) if tile.alternates else b.mul(group, I32(PART * tile.parts))
-            if tile.split > 1:
+            if asked is None:
                 self._stage_sums(parts, top)
             else:
-                for first, part in zip(range(0, tile.rows, PART), parts, strict=False):
-                    self._finish_part(part, b.add(row, b.add(top, I32(first))), column)
+                self._finish(parts, asked)
 
     def _wait_for_turn(self, group: ir.Value, number: ir.Value) -> None:
         """Wait until the other warpgroup has seen all stages of the tile before: a barrier tells only two phases apart.
@@ -277,13 +284,17 @@ class WgmmaProduct(Eights):
         lane = b.urem(own, I32(WARP))
         return b.add(b.mul(b.udiv(own, I32(WARP)), I32(16)), b.udiv(lane, I32(4))), b.urem(lane, I32(4))
 
-    def _finish_part(self, part: Sequence[ir.Value], top: ir.Value, column: ir.Value) -> None:
-        """Store the sums of 64 rows: a thread has those of two, eight apart, in pairs of neighbours."""
-        b = self.b
-        row_of_thread, place = self._spot()
-        for half in range(2):
-            pairs = [part[4 * eight + 2 * half :][:2] for eight in range(self.tile.columns // LANES)]
-            self.end_of_pairs(pairs, b.add(top, b.add(row_of_thread, I32(8 * half))), column, place)
+    def _places(self, top: ir.Value, column: ir.Value, parts: int) -> Places:
+        """Where the eights of this thread are: of each 64 rows it has two, eight apart."""
+        row_of_thread, own = self._spot()
+        rows = [PART * part + 8 * half for part in range(parts) for half in range(2)]
+        return self.places(self.b.add(top, row_of_thread), column, own, rows, self.tile.columns // LANES)
+
+    def _finish(self, parts: Sequence[Sequence[ir.Value]], asked: Asked) -> None:
+        """Store the sums of parts of 64 rows: a thread has those of two, in pairs of neighbours."""
+        eights = self.tile.columns // LANES
+        lines = [[part[4 * eight + 2 * half :][:2] for eight in range(eights)] for part in parts for half in range(2)]
+        self.end_of_lines(lines, self._spot()[1], asked)
 
     # --- blocks that divide the summed axis
 
@@ -320,5 +331,8 @@ class WgmmaProduct(Eights):
                 address = self._staged(row, column)
                 eight = [*hopper.load_four(b, address, rank), *hopper.load_four(b, b.add(address, I32(16)), rank)]
                 totals = [b.fadd(x, y) for x, y in zip(totals, eight, strict=True)] if totals else eight
-            self.end_of_eights([Eight(totals, b.add(top, row), b.add(left, column))])
+            first = b.add(left, column)
+            for at in range(0, LANES, self.lanes):
+                place = Place(b.add(top, row), b.add(first, I32(at)))
+                self.end_of_eights([totals[at : at + self.lanes]], [place], [self.known_of(place)])
         hopper.cluster_sync(b)

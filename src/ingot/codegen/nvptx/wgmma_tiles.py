@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ingot.codegen.nvptx.eights import registers_of
 from ingot.codegen.nvptx.hopper import LINE, WARPGROUP
 from ingot.codegen.nvptx.step import Plan, Step, TensorMap
 from ingot.codegen.nvptx.tma_operand import LINE_ELEMENTS
@@ -77,10 +78,8 @@ class WgmmaTile:
 
     @property
     def at_once(self) -> int:
-        """Eights of results that a thread has registers for beside its sums."""
-        if self.columns == 256 or self.warpgroups == 3:
-            return 1
-        return 4 if self.rows * self.columns <= 1 << 13 else 2
+        """Eights of a thread whose epilogues run together."""
+        return 1 if self.columns == 256 or self.warpgroups == 3 else 2
 
     @property
     def registers(self) -> tuple[int, int] | None:
@@ -91,6 +90,17 @@ class WgmmaTile:
         if self.warpgroups == 1 or self.split > 1:
             return None
         return (40, 232) if self.warpgroups == 2 else (32, 160)
+
+    @property
+    def free_registers(self) -> int:
+        """Registers of a thread that multiplies, beside its sums."""
+        own = registers_of(self.threads, self.resident) if self.registers is None else self.registers[1]
+        return own - self.sums
+
+    @property
+    def sums(self) -> int:
+        """The sums of a thread."""
+        return PART * self.parts * self.columns // WARPGROUP
 
     @property
     def moves_registers(self) -> bool:
