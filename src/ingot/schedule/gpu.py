@@ -46,10 +46,10 @@ from ingot.schedule.code_tiles import CODE_ROWS, CodeTiles, blocks_of, line_part
 from ingot.schedule.gpu_attention import WIDEST, schedule_gpu_attention
 from ingot.schedule.gpu_recurrence import enclose_gpu_loops
 from ingot.schedule.gpu_windows import sliding_windows
-from ingot.schedule.narrow_rows import narrow_rows
 from ingot.schedule.nest import collapse, contiguous_axis
 from ingot.schedule.schedule import Scheduled, replace_kernels
 from ingot.schedule.split_reduction import SplitReduction, split_reduction
+from ingot.schedule.stored_halves import stored_halves
 
 SPLIT_ELEMENTS = 1 << 20
 """Partial sums of a product whose summed axis is divided among blocks: memory for so many is part of its kernel."""
@@ -99,9 +99,9 @@ def schedule_for_gpu(fused: Fused) -> Scheduled:
     """The kernels of a program for a GPU, each of one nest."""
     fused = enclose_gpu_loops(fused)
     limits, laid = gpu_limits(), _laid_out(fused)
-    narrowed = narrow_rows(fused)
+    converted = stored_halves(fused)
     kernels = {
-        kernel: tuple(part for own in narrowed.get(kernel, (kernel,)) for part in _schedule_kernel(own, limits, laid))
+        kernel: tuple(part for own in converted.get(kernel, (kernel,)) for part in _schedule_kernel(own, limits, laid))
         for kernel in kernels_in(fused.steps)
     }
     written: dict[Kernel, Tensor] = {new: fused.stores[old] for old, parts in kernels.items() for new in parts}
