@@ -18,6 +18,9 @@ TURNED = 32
 
 _MOST_TURNED = 4
 
+_FEW = (2, 4)
+"""Neighbours that are one short vector, as the channels of an image that were filled up."""
+
 
 class ElementLoops(ThreadLoops):
     """Emits a loop in vectors directly inside of loops over the grid."""
@@ -87,7 +90,10 @@ class ElementLoops(ThreadLoops):
         """A vector of neighbours for each thread; single elements where they are not aligned, or fewer are left."""
         b = self.b
         lanes = lanes_along(inner.body, inner.var)
-        length = self.frame.size(inner.var.extent)
+        size = inner.var.extent
+        if isinstance(size, int) and size in _FEW:
+            lanes = min(lanes, size)
+        length = self.frame.size(size)
         if lanes == 1:
             with self.loop(*self.strided(self.frame.size(extent((*chain, inner.var))))) as number:
                 self.unflatten((*chain, inner.var), number)
