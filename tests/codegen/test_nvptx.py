@@ -236,3 +236,11 @@ def test_attention_is_assembled(kind: str, depth: int, generation: tuple[int, in
         path.write_text(text)
         command = ["ptxas", f"-arch={gpu_target(*generation).cpu}", str(path), "-o", str(tmp_path / "code")]
         subprocess.run(command, check=True, capture_output=True)
+
+
+def test_four_channels_of_an_image_are_stored_at_once() -> None:
+    text = (
+        "x = Transpose <perm = [0, 2, 3, 1]> (i) p = Constant <value_ints = [0, 0, 0, 0, 0, 0, 0, 1]> () y = Pad (x, p)"
+    )
+    ptx = ptx_of("float[n, 3, h, w] i", text)
+    assert "st.global.v4.b32" in ptx

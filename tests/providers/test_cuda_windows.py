@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import ingot
-from ingot import Session
+from codegen.test_nvptx import compiled, kernels_of
+from ingot import Model, Session
 from ingot.codegen.nvptx import window_plans
 from ingot.codegen.nvptx.sliding_windows import Strip
+from ingot.dtypes import Array
 from ingot.ir.tensor import Tensor
 from ingot.loops.ir import SlidingWindows
 from providers.emulated import HAS_COMPILER, Emulated
@@ -33,10 +39,10 @@ def strip(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> st
     return f"windows{count}x{lanes}"
 
 
-def launched(
+def model_of(
     image: tuple[int, ...], operator: str, body: str, filters: tuple[int, ...] = (), kind: str = "float"
-) -> list[str]:
-    """The functions that were launched; AssertionError unless the result is right."""
+) -> tuple[Model, Array]:
+    """An operator whose filters and bias are constant, and an image for it."""
     random = np.random.default_rng(sum(image))
     shapes = {"x": image, **({"w": filters, "b": filters[:1]} if filters else {})}
     arrays = {name: random.standard_normal(shape).astype(KINDS[kind]) for name, shape in shapes.items()}
@@ -47,7 +53,15 @@ def launched(
         if value.name != "x":
             value.constant = Tensor(arrays[value.name], name=value.name)
             model.graph.initializers.add(value)
-    provider, feeds = Emulated(), {"x": arrays["x"]}
+    return model, arrays["x"]
+
+
+def launched(
+    image: tuple[int, ...], operator: str, body: str, filters: tuple[int, ...] = (), kind: str = "float"
+) -> list[str]:
+    """The functions that were launched; AssertionError unless the result is right."""
+    model, x = model_of(image, operator, body, filters, kind)
+    provider, feeds = Emulated(), {"x": x}
     (result,) = Session(model, providers=(provider, "reference"), fallback=False).run(None, feeds)
     (expected,) = Session(model, providers=("reference",)).run(None, feeds)
     tolerance = {"float": 1e-5, "float16": 4e-3, "bfloat16": 3e-2}[kind]
@@ -128,3 +142,15 @@ def test_no_finite_filter_meets_padding_unseen() -> None:
     with np.errstate(all="ignore"):
         (expected,) = Session(model, providers=("reference",)).run(None, feeds)
     np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.skipif(shutil.which("ptxas") is None, reason="ptxas is not installed")
+@pytest.mark.parametrize("name", ["windows7x4", "windows8x4", "windows14x2", "windows14x4"])
+def test_strips_stay_in_registers(name: str, tmp_path: Path) -> None:
+    operator = "Conv <pads = [3, 3, 3, 3], group = 96>"
+    (kernel,) = kernels_of(model_of((2, 56, 56, 96), operator, LAST, (96, 1, 7, 7))[0])
+    path = tmp_path / "kernel.ptx"
+    path.write_text(compiled(kernel, (9, 0), name))
+    command = ["ptxas", "-v", "-arch=sm_90a", str(path), "-o", str(tmp_path / "code")]
+    report = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert "0 bytes spill stores" in report.stdout + report.stderr
