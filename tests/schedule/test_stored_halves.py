@@ -47,6 +47,15 @@ def test_what_two_kernels_read_is_rounded_once() -> None:
     assert [buffer.dtype for buffer in first.writes] == [DType.FLOAT16]
 
 
+def test_what_every_reader_rounds_is_stored_rounded() -> None:
+    inputs = "float16[2, 9, 9, 8] x, float16[8, 1, 3, 3] w, float16[8] v"
+    body = """h = Transpose <perm = [0, 3, 1, 2]> (x) c = Conv <group = 8, pads = [1, 1, 1, 1]> (h, w)
+        t = Transpose <perm = [0, 2, 3, 1]> (c) y = LayerNormalization (t, v)"""
+    for kernel in kernels(inputs, body):
+        if isinstance(kernel.nests[0], SlidingWindows):
+            assert [buffer.dtype for buffer in kernel.writes] == [DType.FLOAT16]
+
+
 def test_a_filling_that_halves_do_not_have_stays_float32() -> None:
     text = "c = Constant <value_floats = [1e9]> () h = Cast <to = 1> (x) p = Constant <value_ints = [0, 1, 0, 1]> () "
     inputs = "float16[4, 5] x, float16[5, 4] w"

@@ -1,8 +1,9 @@
 """What kernels on a GPU store only for others to convert it: stored, or read, in the type that it comes from.
 
 Halves that are widened are stored as halves where every reader may widen them: a processor wants them widened once, and
-a GPU moves half the bytes. Products with weights in codes multiply the halves themselves, in their rows. A kernel that
-does nothing but widen is left out, and so is one that converts otherwise, if one elementwise kernel alone reads it.
+a GPU moves half the bytes. So is what every reader rounds to halves. Products with weights in codes multiply the halves
+themselves, in their rows. A kernel that does nothing but widen is left out, and so is one that converts otherwise, if
+one elementwise kernel alone reads it.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from ingot.loops.ir import (
     read_by_regions,
 )
 from ingot.loops.kernel import kernel_of
-from ingot.loops.walk import Node, transform, walk
+from ingot.loops.walk import Node, children, transform, walk
 from ingot.prim.functions import NARROW_FLOATS
 
 _FLOATS = {*NARROW_FLOATS, DType.FLOAT32, DType.FLOAT64}
@@ -48,11 +49,15 @@ def stored_halves(fused: Fused) -> Mapping[Kernel, tuple[Kernel, ...]]:
         for buffer in kernel.reads:
             readers[buffer].append(kernel)
     sources = {}
+    rounded = _rounded(kernels)
     for buffer, own in stored.items():
-        widened = [_widened(store) for store in own]
-        kinds = {value.dtype for value in widened if value is not None}
-        if buffer not in fixed and readers[buffer] and None not in widened and len(kinds) == 1:
-            sources[buffer] = Buffer(buffer.name, kinds.pop(), buffer.elements)
+        if buffer in fixed or not readers[buffer]:
+            continue
+        kinds = {value.dtype if (value := _widened(store)) is not None else DType.FLOAT32 for store in own}
+        kind = kinds.pop() if len(kinds) == 1 and buffer.dtype is DType.FLOAT32 else DType.FLOAT32
+        if kind is not DType.FLOAT32 or buffer in rounded:
+            kind = rounded.get(buffer, kind)
+            sources[buffer] = Buffer(buffer.name, kind, buffer.elements)
     changed: dict[Kernel, tuple[Kernel, ...]] = {}
     for kernel in kernels:
         converted = _converted(kernel)
@@ -69,6 +74,19 @@ def stored_halves(fused: Fused) -> Mapping[Kernel, tuple[Kernel, ...]]:
             nests = tuple(_changed(nest, sources) for nest in kernel.nests)
             changed[kernel] = (kernel_of(kernel.name, nests, [sources.get(own, own) for own in kernel.writes]),)
     return changed
+
+
+def _rounded(kernels: list[Kernel]) -> dict[Buffer, DType]:
+    """The buffers of float32 that every reader rounds to the same halves."""
+    kinds: dict[Buffer, set[DType]] = defaultdict(set)
+    for kernel in kernels:
+        for nest in kernel.nests:
+            for node in _nodes(nest):
+                for part in children(node):
+                    if isinstance(part, Load) and part.dtype is DType.FLOAT32:
+                        is_rounded = isinstance(node, Apply) and node.function == "cast" and node.dtype in NARROW_FLOATS
+                        kinds[part.buffer].add(node.dtype if is_rounded else part.dtype)  # type: ignore[union-attr]
+    return {buffer: own.pop() for buffer, own in kinds.items() if len(own) == 1 and DType.FLOAT32 not in own}
 
 
 def _fixed(kernels: list[Kernel]) -> set[Buffer]:
@@ -120,8 +138,9 @@ def _converted(kernel: Kernel) -> tuple[Buffer, Buffer] | None:
         return None
     match list(_stores(kernel)):
         case [Store(buffer=to, index=at, value=Apply(function="cast", arguments=(Load() as load,)))]:
-            is_same = not load.where and load.index == at and load.buffer.elements == to.elements
-            if is_same and {load.dtype, to.dtype} <= _FLOATS:
+            is_same = dict(load.index.terms) == dict(at.terms) and load.index.offset == at.offset
+            is_whole = not load.where and load.buffer.elements == to.elements
+            if is_same and is_whole and {load.dtype, to.dtype} <= _FLOATS:
                 return to, load.buffer
     return None
 
@@ -142,9 +161,13 @@ def _changed(nest: KernelNest, sources: Mapping[Buffer, Buffer]) -> KernelNest:
         match node:
             case Load(buffer=buffer, dtype=dtype) if buffer in sources:
                 return Apply(dtype, "cast", (half(node),))
+            case Apply(function="cast", arguments=(Apply(function="cast", arguments=(Load() as load,)) as wide,)):
+                is_same = load.dtype is node.dtype and wide.dtype is DType.FLOAT32
+                return load if is_same and load.buffer in sources.values() else node
             case Store(buffer=buffer) if buffer in sources:
-                value = _widened(node)
-                assert value is not None
+                kind, value = sources[buffer].dtype, _widened(node)
+                if value is None or value.dtype is not kind:
+                    value = Apply(kind, "cast", (node.value,))
                 return Store(sources[buffer], node.index, value)
         return node
 
