@@ -38,7 +38,7 @@ def sliding_windows(nest: Nest) -> SlidingWindows | None:
     loaded = {load.buffer for load in _loads((*stage.starts, *stage.body, *ends))}
     if not stage.body or any(store.buffer in loaded for store in stores(ends)):
         return None
-    lane, _ = contiguous_axis(nest.rows, nest.stages)
+    lane = contiguous_axis(nest.rows, nest.stages)[0] or _stored_along(nest.rows, ends)
     extents = [var.extent for var in stage.inner]
     if lane is None or not all(isinstance(size, int) and size <= LONGEST_WINDOW for size in extents):
         return None
@@ -58,6 +58,11 @@ def sliding_windows(nest: Nest) -> SlidingWindows | None:
     inner = tuple(other for other in stage.inner if other is not along)
     starts, body = stage.starts, stage.body
     return SlidingWindows(rows, row, lane, inner, along, ratio.numerator, ratio.denominator, starts, body, ends)
+
+
+def _stored_along(rows: Sequence[Var], ends: Sequence[Statement]) -> Var | None:
+    """The row along which neighbours are stored."""
+    return next((row for row in rows if all(store.index.factor(row) == 1 for store in stores(ends))), None)
 
 
 def _ratio(stage: Stage, row: Var, along: Var, lane: Var) -> Fraction | None:
