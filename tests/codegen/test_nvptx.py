@@ -12,7 +12,7 @@ import pytest
 import ingot
 from golden.zoo import graph_of
 from ingot.codegen.llvm.make import object_code
-from ingot.codegen.nvptx import attention, recurrence_plans
+from ingot.codegen.nvptx import attention, recurrence_plans, window_plans
 from ingot.codegen.nvptx.kernel import ENTRY, emit
 from ingot.codegen.nvptx.target import gpu_target
 from ingot.codegen.nvptx.variants import functions_of
@@ -20,7 +20,7 @@ from ingot.codegen.nvptx.wgmma_tiles import TILES
 from ingot.compile import Options, compile_model
 from ingot.errors import CompileError, ProviderError
 from ingot.ir.model import Model
-from ingot.loops.ir import Attention, Contraction, Kernel, Recurrence, kernels_in
+from ingot.loops.ir import Attention, Contraction, Kernel, Recurrence, SlidingWindows, kernels_in
 from ingot.loops.parametrise import parametrise
 from ingot.ops.catalog import standard
 from ingot.prepare import prepare
@@ -77,6 +77,8 @@ def names_of(kernel: Kernel, generation: tuple[int, int]) -> list[str]:
             return [*functions_of(nest, gpu_target(*generation))]
         case Attention():
             return [*attention.functions(nest, gpu_target(*generation))]
+        case SlidingWindows():
+            return [*window_plans.functions(nest)]
         case Recurrence():
             return [*recurrence_plans.functions(nest)]
     return [ENTRY]
@@ -259,3 +261,11 @@ def test_gates_that_are_rounded_at_once_are_powers_of_the_gpu(stores: str, power
     text = ptx_of("float16[n] x", f"s = Cast <to = 1> (x) g = Gelu (s) {stores}")
     assert text.count("ex2.approx.ftz.f32") >= powers
     assert powers or "ex2.approx" not in text
+
+
+def test_four_channels_of_an_image_are_stored_at_once() -> None:
+    text = (
+        "x = Transpose <perm = [0, 2, 3, 1]> (i) p = Constant <value_ints = [0, 0, 0, 0, 0, 0, 0, 1]> () y = Pad (x, p)"
+    )
+    ptx = ptx_of("float[n, 3, h, w] i", text)
+    assert "st.global.v4.b32" in ptx

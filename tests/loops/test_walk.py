@@ -9,7 +9,21 @@ import pytest
 from ingot.codegen.llvm.kernel import EMITTERS
 from ingot.dtypes import DType
 from ingot.loops.digest import digest
-from ingot.loops.ir import Apply, Buffer, Index, KernelNest, Literal, Load, Local, Nest, Position, Scalar, Store, Var
+from ingot.loops.ir import (
+    Apply,
+    Buffer,
+    Index,
+    KernelNest,
+    Literal,
+    Load,
+    Local,
+    Nest,
+    Position,
+    Scalar,
+    SlidingWindows,
+    Store,
+    Var,
+)
 from ingot.loops.kinds import KINDS
 from ingot.loops.rewrite import indices, operands, parts
 from ingot.loops.walk import Node, children, rebuilt, transform, walk
@@ -46,7 +60,7 @@ def test_other_numbers_of_parts_are_refused() -> None:
 def test_each_kind_of_nest_has_its_rules_and_its_emitter() -> None:
     kinds = {get_origin(kind) or kind for kind in get_args(KernelNest)}
     assert kinds == KINDS.keys()
-    assert kinds - {Nest} == EMITTERS.keys()  # those are scheduled first
+    assert kinds - {Nest, SlidingWindows} == EMITTERS.keys()  # the ones are scheduled first, the others for GPUs alone
 
 
 def test_what_was_shared_stays_shared() -> None:

@@ -101,10 +101,23 @@ class _Builder:
         if self._rows is None:
             self._rows = rows
         if rows != self._rows:
-            raise StoreFirst(self._origins.get(tensor, tensor), "another reduction goes over other rows")
+            raise StoreFirst(self._inside(tensor), "another reduction goes over other rows")
         if tensor not in self._reductions:
             self._reduce(tensor, at)
         return self._reductions[tensor]
+
+    def _inside(self, tensor: Reduce) -> Tensor:
+        """The first reduction of this nest that another one is computed from, which needs no other then; else that."""
+        before = {self._origins.get(own, own) for own in self._reductions}
+        pending, seen = [*tensor.reads], set[Tensor]()
+        while pending:
+            read = pending.pop()
+            if read in before:
+                return read
+            if read not in seen and read not in self._placed:
+                seen.add(read)
+                pending += read.reads
+        return self._origins.get(tensor, tensor)
 
     def _reduce(self, tensor: Reduce, at: Place) -> None:
         """Add the pass over a row that a reduction takes."""

@@ -659,6 +659,31 @@ class Nest:
     stages: tuple[Stage, ...]
 
 
+LONGEST_WINDOW = 64
+"""Elements of the longest window that slides along a row: code has each of them once, or more often."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlidingWindows:
+    """Reductions of windows that slide along a row, so that neighbouring windows share most of what they read.
+
+    For every place of `rows`, `row` and `lane`: `starts`, then `body` for every place of `inner` and `along`, then
+    `ends`. A load of the body that moves along `row` slides: `step` places of `row` take it, and the conditions on it,
+    as far as `stride` places of `along` do. The two have no common divisor. Neighbours along `lane` lie side by side.
+    """
+
+    rows: tuple[Var, ...]
+    row: Var
+    lane: Var
+    inner: tuple[Var, ...]
+    along: Var
+    stride: int
+    step: int
+    starts: tuple[Statement, ...]
+    body: tuple[Statement, ...]
+    ends: tuple[Statement, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Cycle:
     """A loop inside of a kernel: in each of its iterations, numbered by `time`, nests run one after another.
@@ -695,11 +720,12 @@ KernelNest: TypeAlias = (
     | Descent
     | Sort
     | Suppress
+    | SlidingWindows
     | Recurrence
 )
 """A nest of any kind. Fusion gives nests, statements, contractions, attention, descents, sorts and suppressions; once
-scheduled, nests are statements, those over windows may be staged, contractions may be Winograd's or read rounded rows,
-and short steps of a loop a recurrence."""
+scheduled, nests are statements, those over windows may be staged or slide along a row, contractions may be Winograd's
+or read rounded rows, and short steps of a loop a recurrence."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

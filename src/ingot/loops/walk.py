@@ -25,6 +25,7 @@ from ingot.loops.ir import (
     Recurrence,
     RoundedRows,
     Scalar,
+    SlidingWindows,
     Sort,
     Stage,
     Staged,
@@ -46,6 +47,7 @@ Node: TypeAlias = (
     | Descent
     | Sort
     | Suppress
+    | SlidingWindows
     | Nest
     | Stage
     | Recurrence

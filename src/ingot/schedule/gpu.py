@@ -30,6 +30,7 @@ from ingot.loops.ir import (
     Kind,
     Nest,
     Recurrence,
+    SlidingWindows,
     Stage,
     Statement,
     Var,
@@ -44,10 +45,11 @@ from ingot.prim.tensor import Tensor
 from ingot.schedule.code_tiles import CODE_ROWS, CodeTiles, blocks_of, line_parts, needs_lines, refuses_codes
 from ingot.schedule.gpu_attention import WIDEST, schedule_gpu_attention
 from ingot.schedule.gpu_recurrence import enclose_gpu_loops
-from ingot.schedule.narrow_rows import narrow_rows
+from ingot.schedule.gpu_windows import sliding_windows
 from ingot.schedule.nest import collapse, contiguous_axis
 from ingot.schedule.schedule import Scheduled, replace_kernels
 from ingot.schedule.split_reduction import SplitReduction, split_reduction
+from ingot.schedule.stored_halves import stored_halves
 
 SPLIT_ELEMENTS = 1 << 20
 """Partial sums of a product whose summed axis is divided among blocks: memory for so many is part of its kernel."""
@@ -97,9 +99,9 @@ def schedule_for_gpu(fused: Fused) -> Scheduled:
     """The kernels of a program for a GPU, each of one nest."""
     fused = enclose_gpu_loops(fused)
     limits, laid = gpu_limits(), _laid_out(fused)
-    narrowed = narrow_rows(fused)
+    converted = stored_halves(fused)
     kernels = {
-        kernel: tuple(part for own in narrowed.get(kernel, (kernel,)) for part in _schedule_kernel(own, limits, laid))
+        kernel: tuple(part for own in converted.get(kernel, (kernel,)) for part in _schedule_kernel(own, limits, laid))
         for kernel in kernels_in(fused.steps)
     }
     written: dict[Kernel, Tensor] = {new: fused.stores[old] for old, parts in kernels.items() for new in parts}
@@ -163,7 +165,7 @@ def _split(nest: Nest, name: str, limits: FusionLimits) -> SplitReduction | None
 def _schedule(nest: KernelNest, name: str) -> KernelNest:
     match nest:
         case Nest():
-            return schedule_rows(nest)
+            return sliding_windows(collapse(nest)) or schedule_rows(nest)
         case Contraction():
             partial = Buffer(f"{name}_partial", DType.FLOAT32 if nest.dtype in _HALVES else nest.dtype, SPLIT_ELEMENTS)
             joined = join_axes(nest)
@@ -219,8 +221,8 @@ def _as_laid_out(nest: KernelNest, laid: _Laid) -> KernelNest:
 
 def _written(nest: KernelNest) -> tuple[Buffer, ...]:
     """The buffers that a nest stores into, each once."""
-    assert isinstance(nest, Contraction | Attention | tuple)
-    body = nest if isinstance(nest, tuple) else nest.body
+    assert isinstance(nest, Contraction | Attention | SlidingWindows | tuple)
+    body = nest if isinstance(nest, tuple) else nest.ends if isinstance(nest, SlidingWindows) else nest.body
     return tuple(dict.fromkeys(store.buffer for store in stores(body)))
 
 

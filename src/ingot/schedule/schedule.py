@@ -26,6 +26,7 @@ from ingot.loops.ir import (
     Nest,
     Recurrence,
     RoundedRows,
+    SlidingWindows,
     Sort,
     Staged,
     Step,
@@ -176,7 +177,7 @@ def _schedule(nest: KernelNest, name: str, target: Target) -> KernelNest:
             return schedule_sort(nest, name)
         case Suppress():
             return schedule_suppress(nest, name, target)
-        case Winograd() | Recurrence() | RoundedRows() | Staged():
+        case Winograd() | Recurrence() | RoundedRows() | Staged() | SlidingWindows():
             raise AssertionError("fusion leaves the choice of an algorithm to the schedule")
         case _:
             return schedule_statements(nest, target)

@@ -18,6 +18,9 @@ TURNED = 32
 
 _MOST_TURNED = 4
 
+_FEW = (2, 4)
+"""Neighbours that are one short vector, as the channels of an image that were filled up."""
+
 
 class ElementLoops(ThreadLoops):
     """Emits a loop in vectors directly inside of loops over the grid."""
@@ -88,6 +91,9 @@ class ElementLoops(ThreadLoops):
         b = self.b
         lanes = lanes_along(inner.body, inner.var)
         length = self.frame.size(inner.var.extent)
+        if isinstance(inner.var.extent, int) and inner.var.extent in _FEW and inner.var.extent <= lanes:
+            self._one_vector_of_each(chain, inner, inner.var.extent)
+            return
         if lanes == 1:
             with self.loop(*self.strided(self.frame.size(extent((*chain, inner.var))))) as number:
                 self.unflatten((*chain, inner.var), number)
@@ -110,6 +116,17 @@ class ElementLoops(ThreadLoops):
                 with otherwise, self.loop(first, smaller(b, end, length), I64(1)) as place:
                     self.variables[inner.var] = place
                     self.statements(inner.body)
+
+    def _one_vector_of_each(self, chain: Sequence[Var], inner: For, lanes: int) -> None:
+        """All of the inner loop in a vector for each thread; in single elements where these are not aligned."""
+        b = self.b
+        with b.if_else(self.is_aligned(inner.body, inner.var, lanes)) as (then, otherwise):
+            with then, self.loop(*self.strided(self.frame.size(extent(chain)))) as number:
+                self.unflatten(chain, number)
+                self.in_lanes(inner, I64(0), lanes)
+            with otherwise, self.loop(*self.strided(self.frame.size(extent((*chain, inner.var))))) as number:
+                self.unflatten((*chain, inner.var), number)
+                self.statements(inner.body)
 
 
 def turned_loads(chain: Sequence[Var], inner: For) -> tuple[Var, list[Load]] | None:

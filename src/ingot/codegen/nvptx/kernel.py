@@ -13,7 +13,7 @@ from ingot.codegen.llvm.builder import Builder
 from ingot.codegen.llvm.emitter import Frame, unless_empty
 from ingot.codegen.llvm.kernel import Emitted
 from ingot.codegen.llvm.types import I64, PTR
-from ingot.codegen.nvptx import attention, recurrence_plans
+from ingot.codegen.nvptx import attention, recurrence_plans, window_plans
 from ingot.codegen.nvptx.grid import KernelFunction, module_text
 from ingot.codegen.nvptx.memory import lanes_along
 from ingot.codegen.nvptx.nest import emit_nest
@@ -22,7 +22,7 @@ from ingot.codegen.nvptx.variant import Function
 from ingot.codegen.nvptx.variants import functions_of
 from ingot.dataclass import dataclass
 from ingot.dims import Dim
-from ingot.loops.ir import Attention, Contraction, For, Kernel, Kind, Recurrence, Statement, extent
+from ingot.loops.ir import Attention, Contraction, For, Kernel, Kind, Recurrence, SlidingWindows, Statement, extent
 from ingot.loops.nest_shape import has_vectors, innermost_parallel, is_vector, parallel_chain
 from ingot.loops.rewrite import sizes_indexed, within
 from ingot.schedule.target import Target
@@ -57,7 +57,7 @@ class Launch:
 def launch_of(kernel: Kernel) -> Launch:
     """How a scheduled kernel is launched."""
     (nest,) = kernel.nests
-    if isinstance(nest, Contraction | Attention | Recurrence):
+    if isinstance(nest, Contraction | Attention | SlidingWindows | Recurrence):
         return Launch(Shape.PLANNED, ())
     assert isinstance(nest, tuple)
     chain, body = parallel_chain(nest)
@@ -90,6 +90,8 @@ def emit(kernel: Kernel, target: Target, name: str = ENTRY) -> Emitted:
         function = attention.functions(nest, target)[name]
     elif isinstance(nest, Recurrence):
         function = recurrence_plans.functions(nest)[name]
+    elif isinstance(nest, SlidingWindows):
+        function = window_plans.functions(nest)[name]
     else:
         threads = MOST_GROUP if launch_of(kernel).shape is Shape.GROUPS else THREADS
         function = Function(partial(emit_nest, statements=nest), threads)  # type: ignore[arg-type]

@@ -13,6 +13,7 @@ from ingot.loops.ir import (
     Nest,
     Recurrence,
     RoundedRows,
+    SlidingWindows,
     Sort,
     Staged,
     Suppress,
@@ -25,6 +26,7 @@ from ingot.loops.kinds import (
     nest,
     recurrence,
     rounded_rows,
+    sliding_windows,
     sort,
     staged,
     statements,
@@ -44,6 +46,7 @@ KINDS: Mapping[type, NestKind[Any]] = {
     Descent: descent.KIND,
     Sort: sort.KIND,
     Suppress: suppress.KIND,
+    SlidingWindows: sliding_windows.KIND,
     Recurrence: recurrence.KIND,
 }
 

@@ -21,7 +21,7 @@ from ingot.codegen.executable_memory import Code
 from ingot.codegen.kernel_code import KernelCode
 from ingot.codegen.llvm.kernel import Emitted
 from ingot.codegen.llvm.templates import PendingTemplate, Template, template
-from ingot.codegen.nvptx import attention, recurrence_plans
+from ingot.codegen.nvptx import attention, recurrence_plans, window_plans
 from ingot.codegen.nvptx.attention import SizedAttention
 from ingot.codegen.nvptx.kernel import ENTRY, Launch, Shape, emit, launch_of
 from ingot.codegen.nvptx.variant import Plan, Sized, Step
@@ -33,7 +33,7 @@ from ingot.dims.substitution import value_of
 from ingot.dtypes import Array, DType
 from ingot.fuse.contraction import Packed
 from ingot.loops.digest import digest
-from ingot.loops.ir import Attention, Buffer, Contraction, Kernel, Recurrence
+from ingot.loops.ir import Attention, Buffer, Contraction, Kernel, Recurrence, SlidingWindows
 from ingot.loops.parametrise import parametrise
 from ingot.prim.coded import Coded
 from ingot.prim.tensor import Constant
@@ -94,6 +94,8 @@ class EmittedKernel:
             return attention.plan(SizedAttention(nest, self.own.buffers, size, device.gpu, self.target))
         if isinstance(nest, Recurrence):
             return recurrence_plans.plan(nest, size, device.gpu)
+        if isinstance(nest, SlidingWindows):
+            return window_plans.plan(nest, size, device.gpu)
         if self.launch.shape is Shape.PLANNED:
             assert isinstance(nest, Contraction)
             return cheapest(Sized(nest, self.own.buffers, size, device.gpu), self.target)
