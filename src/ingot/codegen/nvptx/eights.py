@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import cached_property, partial
 from typing import TypeAlias
 
@@ -76,12 +75,14 @@ class Places:
         )
 
     def walk(self, b: Builder) -> Callable[[int], Place]:
-        """Computes places, by number; what follows from a row stays in registers for its eights."""
+        """Gives places by number, computed once: where nothing waits in registers, addresses may be numbers apart."""
         rows: dict[int, ir.Value] = {}
 
         def at(number: int) -> Place:
-            place = self.at(b, number)
-            return replace(place, row=rows.setdefault(self.offsets[number][0], place.row))
+            row, column = self.offsets[number]
+            if row not in rows:
+                rows[row] = b.add(self.first.row, I32(row))
+            return Place(rows[row], b.add(self.first.column, I32(column)))
 
         return at
 
