@@ -156,6 +156,7 @@ SPREADS = [
     "strides = [2, 3]",
     "strides = [3, 2], pads = [1, 0, 2, 1], output_padding = [2, 1]",
     "dilations = [2, 3], strides = [2, 1], pads = [1, 1, 1, 1]",
+    "dilations = [4, 6], strides = [6, 3], pads = [1, 1, 1, 1], output_padding = [1, 2]",
     'auto_pad = "SAME_UPPER", strides = [2, 2]',
     'auto_pad = "SAME_LOWER", strides = [3, 2]',
     "strides = [4, 5]",
@@ -185,6 +186,15 @@ def test_a_transposed_convolution_without_strides_multiplies_by_no_zeros_between
     agree(graph, RTOL, ATOL, x=floats(1, 4, 13, 8), w=floats(4, 1, 3, 3))
     seen = [tensor for tensor in in_order([program.values[model.graph.outputs[0]]]) if isinstance(tensor, Window)]
     assert [(tensor.shape[-2:], tensor.dilations) for tensor in seen] == [((3, 3), (5, 2))]
+
+
+def test_a_transposed_convolution_multiplies_by_no_zeros_that_stride_and_dilation_share() -> None:
+    graph = """g (float[1, 4, 13, 8] x, float[4, 2, 3, 3] w) => (y)
+    { y = ConvTranspose <strides = [2, 4], dilations = [2, 2], pads = [1, 1, 1, 1], group = 2> (x, w) }"""
+    model, program = lowered(graph)
+    agree(graph, RTOL, ATOL, x=floats(1, 4, 13, 8), w=floats(4, 2, 3, 3))
+    seen = [tensor for tensor in in_order([program.values[model.graph.outputs[0]]]) if isinstance(tensor, Window)]
+    assert [tensor.shape[-2:] for tensor in seen] == [(3, 2)]
 
 
 def test_a_transposed_convolution_may_reach_less_than_it_is_asked_for() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import gcd
 from typing import Annotated, TypeAlias
 
 import numpy as np
@@ -17,10 +18,10 @@ from ingot.ops.facts import Fact, Inferred
 from ingot.ops.nn.contraction import kernel_of
 from ingot.ops.nn.convolution import convolved_in_primitives, per_channel
 from ingot.ops.nn.moments import along_channels
-from ingot.ops.nn.phases import by_phase
+from ingot.ops.nn.phases import by_phase, spaced
 from ingot.ops.nn.precision import refuse_huge, widened
 from ingot.ops.nn.results import dim, tensor, vector_of
-from ingot.ops.nn.sweeps import channels_first, swept
+from ingot.ops.nn.sweeps import channels_first, channels_last, swept
 from ingot.ops.nn.through import by_float32
 from ingot.ops.nn.windows import Sweep, Windows, elements, per_axis, spatial_rank, spatially, windows
 from ingot.ops.typesets import FLOATS, FLOATS_3, types
@@ -117,7 +118,8 @@ def lower(
     """A convolution with as many filters for each one as a stride has places, which it computes next to each other.
 
     Along an axis, the outputs at `stride * i + r` are those of the filter made of every `stride`-th element from `r`
-    on, the last one first.
+    on, the last one first. Filters whose dilation shares a factor with the stride reach every so-manieth place alone:
+    what they are without that factor, spread apart.
     """
     rank = x.rank - 2
     kernel = kernel_of(w.shape, kernel_shape)
@@ -126,24 +128,53 @@ def lower(
     sizes, befores = _located(spread, x.shape[2:], extra, output_shape)
     plain = _as_convolution(spread, x.shape[2:], sizes, befores)
     if plain is not None:
-        y = convolved_in_primitives(swept(x, plain), by_phase(w, replace(spread, dilations=(1,) * rank), group), group)
+        y = _convolved(x, w, group, spread, plain)
         return y if b is None else y + along_channels(b, x.rank)
+    apart = tuple(gcd(*both) for both in zip(spread.strides, spread.dilations, strict=True))
+    y = _reached(x, w, group, _without(apart, spread))
+    for axis, gap in enumerate(apart, 1):
+        y = spaced(y, axis, gap)
+    whole = y.shape[1:-1]
+    short = [_beyond(size, before, full) for size, before, full in zip(sizes, befores, whole, strict=True)]
+    y = prim.pad(y, [0] * y.rank, [0, *short, 0])
+    y = channels_first(prim.slice_(y, [0, *befores, 0], [x.shape[0], *sizes, y.shape[-1]]))
+    return y if b is None else y + along_channels(b, x.rank)
+
+
+def _convolved(x: prim.Tensor, w: prim.Tensor, group: int, spread: Windows, plain: Windows) -> prim.Tensor:
+    """The convolution that one without strides is; channels first."""
+    filters = by_phase(w, replace(spread, dilations=(1,) * len(spread.kernel)), group)
+    return convolved_in_primitives(swept(x, plain), filters, group)
+
+
+def _without(apart: Sequence[int], spread: Windows) -> Windows:
+    """Strides and dilations divided by factors that they share."""
+    strides, dilations = (
+        tuple(each // gap for each, gap in zip(steps, apart, strict=True))
+        for steps in (spread.strides, spread.dilations)
+    )
+    return replace(spread, strides=strides, dilations=dilations)
+
+
+def _reached(x: prim.Tensor, w: prim.Tensor, group: int, spread: Windows) -> prim.Tensor:
+    """All that filters reach, with nothing cut off, and zeros up to a multiple of the strides; channels last."""
+    rank, kernel = len(spread.kernel), [size for size in spread.kernel if isinstance(size, int)]
+    if all(stride == 1 for stride in spread.strides) and len(kernel) == rank:
+        reach = [(size - 1) * dilation for size, dilation in zip(kernel, spread.dilations, strict=True)]
+        return channels_last(
+            _convolved(x, w, group, spread, replace(spread, pads=tuple(zip(reach, reach, strict=True))))
+        )
     filters = by_phase(w, spread, group)
     taps = filters.shape[2:]
     reach = [size - 1 for size in taps if isinstance(size, int)]
     seen = swept(x, windows(rank, taps, pads=[*reach, *reach]))
-    y = convolved_in_primitives(seen, filters, group)
-    outputs, starts = w.shape[1], range(2, 2 + rank)
-    y = prim.permute(y, [0, *starts, 1])
+    y = channels_last(convolved_in_primitives(seen, filters, group))
+    outputs = w.shape[1]
     y = prim.reshape(y, (*y.shape[:-1], group, *spread.strides, outputs))
     phases = [axis for i in range(rank) for axis in (1 + i, 2 + rank + i)]
     y = prim.permute(y, [0, *phases, 1 + rank, 2 + 2 * rank])
     whole = [(size + more) * stride for size, more, stride in zip(x.shape[2:], reach, spread.strides, strict=True)]
-    y = prim.reshape(y, (x.shape[0], *whole, group * outputs))
-    short = [_beyond(size, before, full) for size, before, full in zip(sizes, befores, whole, strict=True)]
-    y = prim.pad(y, [0] * y.rank, [0, *short, 0])
-    y = channels_first(prim.slice_(y, [0, *befores, 0], [x.shape[0], *sizes, group * outputs]))
-    return y if b is None else y + along_channels(b, x.rank)
+    return prim.reshape(y, (x.shape[0], *whole, group * outputs))
 
 
 def _as_convolution(
