@@ -17,7 +17,7 @@ from ingot.codegen.llvm.marked_row import marked_row_of
 from ingot.codegen.llvm.memory import Preheader
 from ingot.codegen.llvm.share import part_of, smaller, up
 from ingot.codegen.llvm.special_rows import SpecialRows
-from ingot.codegen.llvm.types import I1, I8, I64, PTR, lane_numbers, stored, width
+from ingot.codegen.llvm.types import I1, I8, I64, lane_numbers, stored, width
 from ingot.codegen.llvm.work import operations_of
 from ingot.dtypes import DType
 from ingot.loops.ir import (
