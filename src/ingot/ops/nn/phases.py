@@ -8,18 +8,20 @@ from ingot.ops.nn.windows import Windows
 
 
 def by_phase(w: prim.Tensor, spread: Windows, group: int) -> prim.Tensor:
-    """Filters (channels, outputs of a group, kernel) as (outputs by group and phase, channels of a group, taps)."""
+    """Filters (channels, outputs of a group, kernel) as (outputs by group and phase, channels of a group, taps).
+
+    Taps are as far apart as the dilation says. There are no more phases than taps along an axis.
+    """
     rank, channels = w.rank - 2, divide_exactly(w.shape[0], group)
     if channels is None:
         raise prim.Refused(f"{w.shape[0]} channels in {group} groups")
     w = prim.permute(w, [0, *range(2, 2 + rank), 1])
-    for axis, (stride, dilation) in enumerate(zip(spread.strides, spread.dilations, strict=True), 1):
-        w = spaced(w, axis, dilation)
-        size = w.shape[axis] - (dilation - 1)
+    for axis, phases in enumerate(spread.strides, 1):
+        size = w.shape[axis]
         if not isinstance(size, int):
             raise prim.Refused("a kernel of unknown size")
+        stride = max(1, min(phases, size))  # the other phases have no taps
         taps, none = -(-size // stride), [0] * w.rank
-        w = prim.slice_(w, none, [size if each == axis else other for each, other in enumerate(w.shape)])
         w = prim.pad(w, none, [taps * stride - size if each == axis else 0 for each in range(w.rank)])
         w = prim.reshape(w, (*w.shape[:axis], taps, stride, *w.shape[axis + 1 :]))
         starts = [taps - 1 if each == axis else 0 for each in range(w.rank)]
