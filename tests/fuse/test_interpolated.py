@@ -39,6 +39,7 @@ AGAIN = "it is interpolated again"
         (resized((2, 8, 8), "linear", "linear", scale=2), [AGAIN]),
         (resized((2, 8, 8), "cubic", scale=2), [AGAIN]),
         (resized((2, 16, 16), "linear", scale=0.5), [AGAIN]),
+        (resized((2, 20, 20), "linear", scale=0.8), [AGAIN]),
         (resized((2, "height", "width"), "linear", scale=0.5), [AGAIN]),
         (resized((2, "height", "width"), "linear", scale=2), []),
         (resized((2, 16, 16), "nearest", "nearest", scale=2), []),

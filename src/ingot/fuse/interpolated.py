@@ -11,10 +11,10 @@ from ingot.prim.tensor import Gather, Map, Tensor, View
 
 _MANY = 4
 """Gathers that an element takes from which on it is stored however often it is read: two lines of two pixels, or a
-cubic line. One of two pixels is as quickly computed again as loaded."""
+cubic line. One of two pixels is computed again where an image grows: a large one has no place in the caches then."""
 
 _FEW = 2
-"""Gathers from which on it is stored if each element is read about once: that of a line of pixels is contiguous, and
+"""Gathers from which on it is stored if each element is read up to twice: that of a line of pixels is contiguous, and
 what was computed where it is read would gather all of its pixels."""
 
 
@@ -44,7 +44,7 @@ def interpolated(uses: Uses, stored: Collection[Tensor]) -> Iterator[Tensor]:
 
 def _pays(tensor: Tensor, readers: Sequence[Gather], gathers: int) -> bool:
     times = sum(_times(reader, tensor) for reader in readers)
-    return times >= 1 if gathers >= _MANY else 0.5 <= times <= 1
+    return times >= 1 if gathers >= _MANY else 0.5 <= times <= 2
 
 
 def _times(reader: Gather, tensor: Tensor) -> float:

@@ -8,11 +8,11 @@ from ingot.loops.ir import Index, Kind, Load, Statement, Store, Var
 from ingot.loops.walk import Node, children
 from ingot.schedule.target import Target
 
-STRING = 16 << 10
-"""The bytes that one instruction moves. From the second cache that takes three fifths of the time of vectors, which
-read every line before they write it; strings of 4 KiB take four fifths, as each takes a while to begin."""
+WORD = 8
+"""The bytes of which one instruction moves a whole row. From the second cache on that takes three fifths to four fifths
+of the time of vectors, which read every line before they write it; single bytes, and parts of a row, take longer."""
 
-_LONG = 2 * STRING
+_LONG = 32 << 10
 """The bytes of rows that are copied in strings: what fits into the first cache takes a third longer than in vectors."""
 
 

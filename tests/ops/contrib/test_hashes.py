@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import ingot
+from ingot.errors import InputError
 from ops.contrib.peer import agrees
 
 RNG = np.random.default_rng(26)
@@ -50,4 +52,23 @@ def test_hashes_of_sequences_in_one_row(past: bool, reset: int) -> None:
     args += [np.sort(RNG.integers(0, 3, 9)).astype(np.int32), np.zeros((3, MOST - 1), np.int32) if past else None]
     args += [np.array([1, 3, 0], np.int32)]
     options: dict[str, Any] = {"max_ngram_size": MOST, "n_head_per_ngram": HEADS, "pad_id": 5, "reset_on_eos": reset}
-    agrees("VarlenNGramHashMapping", *args, outputs=4, compiled=False, state_update_capacity=2, **options)
+    options["state_update_capacity"] = 2
+    for constant in ((), (2,)):
+        agrees("VarlenNGramHashMapping", *args, outputs=4, constant=constant, compiled=bool(constant), **options)
+
+
+@pytest.mark.parametrize("ends", [[0, 5, 5, 9], [1, 3, 5, 9], [0, 3, 5, 8], [0, 7, 5, 9], [0, 3, 99, 9]])
+def test_sequences_that_do_not_fit_their_row_are_refused(ends: list[int]) -> None:
+    text = """<ir_version: 10, opset_import: ["" : 21, "com.microsoft" : 1]>
+    g (int64[9] x, int32[n] ends) => (h, p, s, t) <int64[3] m = {3, 5, 7}, int64[4] v = {101, 103, 107, 109}> {
+        h, p, s, t = com.microsoft.VarlenNGramHashMapping <max_ngram_size = 3, n_head_per_ngram = 2, pad_id = 5>
+        (x, m, v, ends)
+    }"""
+    session = ingot.Session(ingot.parse_model(text), providers=("cpu", "reference"))
+    feeds = {"x": np.arange(9), "ends": np.array([0, 3, 5, 9], np.int32)}
+    for _ in range(2):
+        session.run(None, feeds)
+    with pytest.raises(InputError):
+        session.run(None, feeds | {"ends": np.array(ends, np.int32)})
+    assert session.compiled is not None
+    assert not session.compiled.program.calls

@@ -68,6 +68,26 @@ def test_quantised_products_with_something_added_agree(result: str) -> None:
     agree(f"g ({given}) => (r) {{ r = {text} }}", 1e-6, **arrays)
 
 
+@pytest.mark.parametrize("operator", ["MatMulIntegerToFloat (a, m, s, q, z, v)", "DynamicQuantizeMatMul (d, m, q, v)"])
+@pytest.mark.parametrize("columns", [1, 4])
+def test_scales_and_zero_points_of_open_lengths_are_one_or_one_for_each_column(operator: str, columns: int) -> None:
+    given = "uint8[3, 5] a, float[i] s, uint8[j] z, int8[5, 4] m, float[k] q, int8[l] v, float[3, 5] d"
+    text = f"""<ir_version: 10, opset_import: ["" : 21, "com.microsoft" : 1]>
+    g ({given}) => (float[3, 4] r) {{ r = com.microsoft.{operator} }}"""
+    known, rng = feeds(), np.random.default_rng(3)
+    arrays = {name: known[name].reshape(1) for name in ("s", "z")}
+    arrays |= {name: known[name][:columns] for name in ("m", "q", "v")} | {"m": known["m"]}
+    arrays |= {"a": rng.integers(0, 256, (3, 5), np.uint8), "d": rng.standard_normal((3, 5)).astype(np.float32)}
+    model = ingot.parse_model(text)
+    (expected,) = ingot.Session(model, providers=("reference",)).run(None, arrays)
+    session = ingot.Session(model, providers=("cpu", "reference"), fallback=False)
+    for _ in range(2):
+        (found,) = session.run(None, arrays)
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+    assert session.compiled is not None
+    assert not session.compiled.program.calls
+
+
 def test_elements_of_bytes_are_computed_with_in_float32() -> None:
     text = """<ir_version: 10, opset_import: ["" : 21, "com.microsoft" : 1]>
     g (uint8[n] a, float s, uint8 z, uint8[n] b) => (uint8[n] c) {

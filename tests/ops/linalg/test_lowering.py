@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ingot import Session
+from ingot.builder import Float32, build, op
 from ingot.dtypes import Array
+from ingot.loops.ir import kernels_in
 from lower.agreement import agree, refusal
 
 RTOL, ATOL = 1e-5, 1e-5
@@ -122,3 +125,22 @@ def test_constant_bytes_that_are_spread_to_sizes_of_a_run_are_multiplied() -> No
         y = MatMulInteger (a, b, p, q)
     }"""
     agree(graph, a=small_bytes("uint8", 2, 5, 4))
+
+
+@pytest.mark.parametrize("columns", [8, 38])
+@pytest.mark.parametrize("constant", [False, True])
+def test_stacks_that_either_side_repeats_agree(columns: int, constant: bool) -> None:
+    rng = np.random.default_rng(columns)
+    a, b = (rng.standard_normal(shape, dtype=np.float32) for shape in ((3, 1, 5, 7), (1, 4, 7, columns)))
+    first, second = Float32[3, 1, 5, 7], Float32[1, 4, 7, columns]
+    if constant:
+        model = build(lambda x: op.MatMul(x, b), first, opset=21)
+    else:
+        model = build(lambda x, y: op.MatMul(x, y), first, second, opset=21)
+    session = Session(model, providers=("cpu", "reference"), fallback=False, threads=1)
+    feeds = dict(zip(session.inputs, (a, b), strict=False))
+    for _ in range(2):
+        np.testing.assert_allclose(session.run(None, feeds)[0], np.matmul(a, b), rtol=1e-5, atol=1e-5)
+    assert session.compiled is not None
+    is_one = len(list(kernels_in(session.compiled.scheduled.steps))) == 1
+    assert is_one == (columns == 38)

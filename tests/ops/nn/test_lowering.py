@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import gcd, prod
 from typing import Any
 
 import ml_dtypes
@@ -11,7 +12,7 @@ import pytest
 import ingot
 from ingot.dtypes import Array, DType
 from ingot.errors import InputError
-from ingot.prim.tensor import Constant, Window
+from ingot.prim.tensor import Constant, Contract, Window
 from ingot.prim.walk import in_order
 from ingot.session import Session
 from lower.agreement import agree, lowered, refusal
@@ -156,6 +157,9 @@ SPREADS = [
     "strides = [2, 3]",
     "strides = [3, 2], pads = [1, 0, 2, 1], output_padding = [2, 1]",
     "dilations = [2, 3], strides = [2, 1], pads = [1, 1, 1, 1]",
+    "dilations = [4, 6], strides = [6, 3], pads = [1, 1, 1, 1], output_padding = [1, 2]",
+    "dilations = [3, 2], strides = [2, 3], pads = [1, 2, 1, 1]",
+    "dilations = [5, 3], strides = [3, 4], output_padding = [2, 1]",
     'auto_pad = "SAME_UPPER", strides = [2, 2]',
     'auto_pad = "SAME_LOWER", strides = [3, 2]',
     "strides = [4, 5]",
@@ -185,6 +189,29 @@ def test_a_transposed_convolution_without_strides_multiplies_by_no_zeros_between
     agree(graph, RTOL, ATOL, x=floats(1, 4, 13, 8), w=floats(4, 1, 3, 3))
     seen = [tensor for tensor in in_order([program.values[model.graph.outputs[0]]]) if isinstance(tensor, Window)]
     assert [(tensor.shape[-2:], tensor.dilations) for tensor in seen] == [((3, 3), (5, 2))]
+
+
+def test_a_transposed_convolution_multiplies_by_no_zeros_that_stride_and_dilation_share() -> None:
+    graph = """g (float[1, 4, 13, 8] x, float[4, 2, 3, 3] w) => (y)
+    { y = ConvTranspose <strides = [2, 4], dilations = [2, 2], pads = [1, 1, 1, 1], group = 2> (x, w) }"""
+    model, program = lowered(graph)
+    agree(graph, RTOL, ATOL, x=floats(1, 4, 13, 8), w=floats(4, 2, 3, 3))
+    seen = [tensor for tensor in in_order([program.values[model.graph.outputs[0]]]) if isinstance(tensor, Window)]
+    assert [tensor.shape[-2:] for tensor in seen] == [(3, 2)]
+
+
+@pytest.mark.parametrize(("strides", "dilations"), [([2, 3], [3, 2]), ([5, 4], [1, 1]), ([4, 6], [6, 3])])
+def test_a_transposed_convolution_multiplies_by_every_tap_once(strides: list[int], dilations: list[int]) -> None:
+    graph = f"""g (float[1, 4, 9, 8] x, float[4, 2, 2, 3] w) => (y)
+    {{ y = ConvTranspose <strides = {strides}, dilations = {dilations}> (x, w) }}"""
+    model, program = lowered(graph)
+    tensors = in_order([program.values[model.graph.outputs[0]]])
+    (product,) = (tensor for tensor in tensors if isinstance(tensor, Contract))
+    taps = [
+        -(-size // (stride // gcd(stride, by))) for size, stride, by in zip((2, 3), strides, dilations, strict=True)
+    ]
+    phases = [min(size, stride // gcd(stride, by)) for size, stride, by in zip((2, 3), strides, dilations, strict=True)]
+    assert prod(size for size in product.rhs.shape if isinstance(size, int)) == 4 * 2 * prod(taps) * prod(phases)
 
 
 def test_a_transposed_convolution_may_reach_less_than_it_is_asked_for() -> None:

@@ -96,5 +96,14 @@ def test_the_range_of_any_input_is_taken_in(x: list[float]) -> None:
     runs(graph, {"x": np.array(x, np.float32)}, rtol=0)
 
 
-def test_sizes_that_primitives_cannot_tell_are_refused() -> None:
-    assert refusal("g (uint8[N, 4] x, float[C] s) => (float[N, 4] y) { y = DequantizeLinear (x, s) }")
+def test_scales_of_an_open_length_are_assumed_to_be_one_for_each_index() -> None:
+    graph = "g (uint8[N, 4] x, float[C] s) => (float[N, 4] y) { y = DequantizeLinear (x, s) }"
+    x, scales = np.arange(8, dtype=np.uint8).reshape(2, 4), np.array([1, 0.5, 2, 3], np.float32)
+    agree(graph, 0, x=x, s=scales)
+    runs(graph, {"x": x, "s": scales}, rtol=0)
+    runs(graph, {"x": x, "s": scales[:1]}, rtol=0)
+
+
+def test_blocks_that_primitives_cannot_tell_are_refused() -> None:
+    node = "DequantizeLinear <block_size = 2> (x, s)"
+    assert refusal(f"g (uint8[N, 4] x, float[N, C] s) => (float[N, 4] y) {{ y = {node} }}")

@@ -182,6 +182,33 @@ def test_a_cast_that_is_called_again_gives_the_same_in_an_array_of_its_own(x: Ar
     assert not np.shares_memory(result, x)
 
 
+@pytest.mark.parametrize("end", [9_999, 10_000, 2**40])
+def test_many_whole_numbers_are_written_and_read_as_one_at_a_time(end: int) -> None:
+    numbers = np.array([0, -1, 1, end, -end, end - 1, 1 - end, 7] * 12, np.int64)
+    texts = convert(numbers, DType.STRING)
+    assert texts.tolist() == list(map(str, numbers.tolist()))
+    np.testing.assert_array_equal(convert(texts, DType.INT64), numbers)
+
+
+ODD = ["", "-", "1-2", "--1", "1,2", "1 2", "1.5", "+3", " 4 ", "007", "-0", "٣", "9223372036854775807", "1e3", "1_0"]
+
+
+@pytest.mark.parametrize("text", [*ODD, "-9223372036854775808", "9223372036854775808", "18446744073709551616"])
+@pytest.mark.parametrize("place", [0, 50, 99])
+def test_one_text_among_many_is_read_as_alone(text: str, place: int) -> None:
+    texts = np.array(["12"] * 100, np.object_)
+    texts[place] = text
+    try:
+        expected = convert(texts[place : place + 1], DType.INT64)[0]
+    except InputError:
+        with pytest.raises(InputError):
+            convert(texts, DType.INT64)
+    else:
+        numbers = convert(texts, DType.INT64)
+        assert numbers[place] == expected
+        assert np.delete(numbers, place).tolist() == [12] * 99
+
+
 def test_text_is_read_whatever_its_case() -> None:
     text = np.array(["3.14", "1e-5", " 1E8 ", "+INF", "inf", "-Inf", "nan", ".5", "5."], np.object_)
     expected = np.array([3.14, 1e-5, 1e8, np.inf, np.inf, -np.inf, np.nan, 0.5, 5], np.float32)

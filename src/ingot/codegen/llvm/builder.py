@@ -393,6 +393,14 @@ class Builder:
         self.block.lines.append(line)
         return Value(kind, "")
 
+    def move_words(self, to: Value, source: Value, count: Value) -> None:
+        """Copy words of 8 bytes by the instruction of x86 for strings of any length."""
+        operands = ", ".join(f"{value.type.text} {value.text}" for value in (count, to, source))
+        places = "={cx},={di},={si},0,1,2,~{memory},~{dirflag},~{fpsr},~{flags}"
+        self.block.lines.append(
+            f'{self._name()} = call {{i64, ptr, ptr}} asm sideeffect "rep movsq", "{places}"({operands})'
+        )
+
     # --- lines
 
     def _name(self) -> str:

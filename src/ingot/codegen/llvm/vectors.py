@@ -17,7 +17,7 @@ from ingot.codegen.llvm.marked_row import marked_row_of
 from ingot.codegen.llvm.memory import Preheader
 from ingot.codegen.llvm.share import part_of, smaller, up
 from ingot.codegen.llvm.special_rows import SpecialRows
-from ingot.codegen.llvm.types import I1, I8, I64, PTR, lane_numbers, stored, width
+from ingot.codegen.llvm.types import I1, I8, I64, lane_numbers, stored, width
 from ingot.codegen.llvm.work import operations_of
 from ingot.dtypes import DType
 from ingot.loops.ir import (
@@ -38,7 +38,7 @@ from ingot.loops.ir import (
 from ingot.loops.rewrite import parts, stores, values, within
 from ingot.loops.walk import Node, children
 from ingot.prim.functions import identity
-from ingot.schedule.copies import STRING
+from ingot.schedule.copies import WORD
 from ingot.schedule.work import HEAVY_FOR_UNROLLING
 
 _OF_BITS = {"and": "and", "minimum": "and", "or": "or", "maximum": "or"}
@@ -172,22 +172,19 @@ class Vectors(SpecialRows):
             self._combine(cell, function, [total[name] for total in totals])
 
     def _strings(self, statement: For, low: ir.Value, high: ir.Value) -> ir.Value:
-        """Move the whole strings of bytes of a loop that copies; where the rest begins."""
+        """Move the whole words of the row that a loop copies; where the rest begins."""
         b, (store,) = self.b, statement.body
         assert isinstance(store, Store)
         assert isinstance(store.value, Load)
-        kind, elements = stored(store.buffer.dtype), I64(STRING // width(store.buffer.dtype))
-        rest = b.add(low, b.mul(b.sdiv(b.sub(high, low), elements), elements))
-        with self.loop(low, rest, STRING // width(store.buffer.dtype)) as index:
-            self.variables[statement.var] = index
-            to, source = (
-                b.gep(self.frame.buffers[part.buffer], [self._base(part.index)], source_etype=kind)
-                for part in (store, store.value)
-            )
-            types = ir.FunctionType(ir.VoidType(), [PTR, PTR, I64, I1])
-            move = b.module.declared("llvm.memcpy.inline.p0.p0.i64", types)
-            b.call(move, [to, source, I64(STRING), I1(0)])
-        return rest
+        kind, size = stored(store.buffer.dtype), I64(width(store.buffer.dtype))
+        words = b.sdiv(b.mul(b.sub(high, low), size), I64(WORD))
+        self.variables[statement.var] = low
+        to, source = (
+            b.gep(self.frame.buffers[part.buffer], [self._base(part.index)], source_etype=kind)
+            for part in (store, store.value)
+        )
+        b.move_words(to, source, words)
+        return b.add(low, b.sdiv(b.mul(words, I64(WORD)), size))
 
     def _first_lanes(self, count: ir.Value, lanes: int) -> ir.Value:
         """The mask of the first `count` of the lanes, fewer than all."""

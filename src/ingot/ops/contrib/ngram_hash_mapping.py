@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, TypeAlias
 
 import numpy as np
@@ -11,6 +12,7 @@ from ingot.dtypes import Array, DType
 from ingot.errors import CheckError, InputError, ShapeError
 from ingot.ir.types import TensorType
 from ingot.ops.contrib.domain import MICROSOFT, last
+from ingot.ops.contrib.ngram_hashes import Sequences, tables
 from ingot.ops.define import operator
 from ingot.ops.facts import Fact, Inferred
 from ingot.ops.nn.precision import refuse_huge
@@ -92,52 +94,35 @@ def lower(
     facts: tuple[Fact, ...],
 ) -> tuple[prim.Tensor, prim.Tensor]:
     """Of each token the n-th before it, the filler where an end or another segment lies between."""
-    sizes, count = facts[2].integers, (max_ngram_size - 1) * n_head_per_ngram
-    if input_ids.rank != 2 or sizes is None or len(sizes) != count or min(sizes) < 1:
-        raise prim.Refused("vocabularies of unknown sizes")
-    for x, least, most in ((multipliers, max_ngram_size, None), (head_offsets, count, count), (eos_token_id, 1, 1)):
-        many = None if x is None else prim.count(x.shape)
-        if x is not None and (not isinstance(many, int) or many < least or (most is not None and many > most)):
-            raise prim.Refused(f"{many} elements, expected {least}")
+    if input_ids.rank != 2:
+        raise prim.Refused(f"tokens of {input_ids.rank} axes")
     (batch, length), history, dtype = input_ids.shape, max_ngram_size - 1, input_ids.dtype
-    filler = prim.scalar(pad_id, dtype) if eos_token_id is None else prim.reshape(eos_token_id, (1, 1))
-    past = prim.expand(prim.reshape(filler, (1, 1)), (batch, history))
+    hashing = tables(
+        multipliers,
+        facts[2].integers,
+        head_offsets,
+        eos_token_id,
+        dtype,
+        most=max_ngram_size,
+        heads=n_head_per_ngram,
+        pad=pad_id,
+        resets=bool(reset_on_eos),
+    )
+    past = prim.expand(prim.reshape(hashing.filler, (1, 1)), (batch, history))
     if past_ids is not None:
         past = prim.assume_shape(past_ids, (batch, history))
     joined = prim.concat([past, input_ids], 1)
-    factors = prim.reshape(multipliers, (prim.count(multipliers.shape),))
     shape, place = (batch, length), prim.iota((batch, length), 1)
-    mixed = input_ids * _element(factors, 0)
-    is_cut: prim.Tensor | None = None
-    by_size = []
-    for back in range(1, max_ngram_size):
-        before = prim.slice_(joined, [0, history - back], shape)
-        cuts: list[prim.Tensor] = []
-        if reset_on_eos and eos_token_id is not None:
-            cuts.append(prim.apply("equal", before, filler))
-        if segment_ids is not None:
-            segments = prim.assume_shape(segment_ids, shape)
-            now, then = (
-                prim.gather(segments, [0, prim.apply("maximum", place - each, 0)], shape, in_range=True)
-                for each in (back - 1, back)
-            )
-            cuts.append(prim.apply("not_equal", now, then))
-        for cut in cuts:
-            is_cut = cut if is_cut is None else prim.apply("or", is_cut, cut)
-        before = before if is_cut is None else prim.where(is_cut, filler, before)
-        mixed = prim.apply("xor", mixed, before * _element(factors, back))
-        own_sizes = np.array(sizes[(back - 1) * n_head_per_ngram : back * n_head_per_ngram], dtype.numpy)
-        own = prim.apply("remainder", prim.unsqueeze(mixed, [2]), prim.constant(own_sizes))
-        by_size.append(prim.where(prim.apply("less", own, 0), own + prim.constant(own_sizes), own))
-    hashes = prim.concat(by_size, 2)
-    if head_offsets is not None:
-        hashes = hashes + prim.reshape(head_offsets, (count,))
+
+    def before(back: int) -> prim.Tensor:
+        return prim.slice_(joined, [0, history - back], shape)
+
+    def segment(back: int) -> prim.Tensor:
+        segments = prim.assume_shape(segment_ids, shape) if segment_ids is not None else place
+        return prim.gather(segments, [0, prim.apply("maximum", place - back, 0)], shape, in_range=True)
+
+    hashes = hashing.hashes(input_ids, before, None if segment_ids is None else segment)
     return hashes, prim.slice_(joined, [0, length], (batch, history))
-
-
-def _element(x: prim.Tensor, place: int) -> prim.Tensor:
-    """An element of a row, to be broadcast."""
-    return prim.reshape(prim.slice_(x, [place], [1]), (1, 1))
 
 
 @operator("VarlenNGramHashMapping", since=1, domain=MICROSOFT)
@@ -224,6 +209,82 @@ def infer_varlen(
         TensorType(DType.INT32, (batch, history)),
         TensorType(input_ids.dtype, (batch, state_update_capacity, history)),
     )
+
+
+@varlen_ngram_hash_mapping.lower
+def lower_varlen(
+    input_ids: prim.Tensor,
+    multipliers: prim.Tensor,
+    vocab_sizes: prim.Tensor,
+    cumulative_sequence_length: prim.Tensor,
+    past_ids: prim.Tensor | None = None,
+    head_offsets: prim.Tensor | None = None,
+    eos_token_id: prim.Tensor | None = None,
+    segment_ids: prim.Tensor | None = None,
+    past_segment_ids: prim.Tensor | None = None,
+    capture_count: prim.Tensor | None = None,
+    /,
+    *,
+    max_ngram_size: int,
+    n_head_per_ngram: int,
+    pad_id: int,
+    reset_on_eos: int,
+    state_update_capacity: int,
+    facts: tuple[Fact, ...],
+) -> tuple[prim.Tensor, prim.Tensor, prim.Tensor, prim.Tensor]:
+    """What is before each sequence and then all of them are one row, of which places are computed."""
+    count = prim.count(cumulative_sequence_length.shape)
+    (length,), history, dtype, batch = input_ids.shape, max_ngram_size - 1, input_ids.dtype, count - 1
+    hashing = tables(
+        multipliers,
+        facts[2].integers,
+        head_offsets,
+        eos_token_id,
+        dtype,
+        most=max_ngram_size,
+        heads=n_head_per_ngram,
+        pad=pad_id,
+        resets=bool(reset_on_eos),
+    )
+    ends = prim.cast(prim.reshape(cumulative_sequence_length, (count,)), DType.INT64)
+    sequences = Sequences(ends, prim.size(length))
+    past = prim.expand(prim.reshape(hashing.filler, (1, 1)), (batch, history))
+    if past_ids is not None:
+        past = prim.assume_shape(past_ids, (batch, history))
+    joined = prim.concat([prim.reshape(past, (batch * history,)), input_ids], 0)
+    where_in_row = prim.iota((length,), 0)
+    own = sequences.of_places(where_in_row)
+    place = where_in_row - prim.gather(sequences.starts(), [own], own.shape)
+
+    def before(back: int) -> prim.Tensor:
+        return sequences.read(joined, history, own, place - back)
+
+    lines, columns = (prim.iota((batch, history), axis) for axis in (0, 1))
+    last_places = prim.unsqueeze(sequences.lengths(), [1]) + (columns - history)
+    present = sequences.read(joined, history, lines, last_places)
+    segment: Callable[[int], prim.Tensor] | None = None
+    segments_now = prim.full(0, (batch, history), DType.INT32)
+    if segment_ids is not None:
+        own_segments = prim.assume_shape(segment_ids, (length,))
+        firsts = prim.gather(own_segments, [sequences.starts()], (batch,))
+        before_them = prim.expand(prim.unsqueeze(firsts, [1]), (batch, history))
+        if past_segment_ids is not None:
+            before_them = prim.assume_shape(past_segment_ids, (batch, history))
+        row = prim.concat([prim.reshape(before_them, (batch * history,)), own_segments], 0)
+        segments_now = sequences.read(row, history, lines, last_places)
+
+        def segment(back: int) -> prim.Tensor:
+            return sequences.read(row, history, own, place - back)
+
+    hashes = hashing.hashes(input_ids, before, segment)
+    shape = (batch, state_update_capacity, history)
+    if capture_count is None or not state_update_capacity:
+        return hashes, present, segments_now, prim.full(pad_id, shape, dtype)
+    wanted = prim.reshape(prim.assume_shape(capture_count, (batch,)), (batch, 1, 1))
+    step, many = prim.iota(shape, 1), prim.reshape(sequences.lengths(), (batch, 1, 1))
+    after = sequences.read(joined, history, prim.iota(shape, 0), step + prim.iota(shape, 2) + (1 - history))
+    is_wanted = prim.apply("less", step, prim.apply("minimum", prim.cast(wanted, DType.INT64), many))
+    return hashes, present, segments_now, prim.where(is_wanted, after, prim.scalar(pad_id, dtype))
 
 
 class _Hashing:

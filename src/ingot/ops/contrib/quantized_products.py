@@ -229,12 +229,10 @@ def _sums(a: prim.Tensor, b: prim.Tensor, a_zero: prim.Tensor | None, b_zero: pr
 
 
 def _by_column(values: prim.Tensor, b: prim.Tensor) -> prim.Tensor:
-    """One value, or one for each column of `b`."""
+    """One value, or one for each column of `b`, as which open sizes are taken."""
     if is_single(values):
         return single(values)
-    if values.shape not in (b.shape[-1:], (*b.shape[:-2], 1, b.shape[-1])):
-        raise prim.Refused(f"{list(map(str, values.shape))} values for {b.shape[-1]} columns")
-    return values
+    return prim.assume_shape(values, b.shape[-1:] if values.rank == 1 else (*b.shape[:-2], 1, b.shape[-1]))
 
 
 def exact_product(a: Array, b: Array, a_zero_point: Array | None, b_zero_point: Array | None) -> Array:

@@ -146,10 +146,8 @@ def known(x: prim.Tensor) -> prim.Tensor:
 
 
 def single(x: prim.Tensor) -> prim.Tensor:
-    """A tensor of one element without axes; Refused if it may have another number of them."""
-    if any(size != 1 for size in x.shape):
-        raise prim.Refused(f"a scale or zero point of shape {list(map(str, x.shape))}")
-    return prim.reshape(x, ())
+    """A tensor of one element without axes, as open sizes are assumed to make it; Refused if it has another number."""
+    return prim.reshape(prim.assume_shape(x, (1,) * x.rank), ())
 
 
 def held(x: prim.Tensor, dtype: DType) -> prim.Tensor:

@@ -38,6 +38,10 @@ def lower(a: prim.Tensor, b: prim.Tensor, /) -> prim.Tensor:
     return product_in_primitives(a, b)
 
 
+_NARROW = 32
+"""Columns of a matrix below which stacks of them are multiplied as one."""
+
+
 def product_in_primitives(a: prim.Tensor, b: prim.Tensor, sums: DType | None = None) -> prim.Tensor:
     """The matrix product of tensors: stacks that only one side has are rows of it, and are not repeated.
 
@@ -52,10 +56,31 @@ def product_in_primitives(a: prim.Tensor, b: prim.Tensor, sums: DType | None = N
         raise prim.Refused(f"stacks of {len(stacks)} axes")
     left, of_left = _stacked(left, right, names)
     right, of_right = _stacked(right, left, names)
+    left, of_left = _beside_stacks(left, of_left, right, of_right, names)
     present = "".join(name for name in names if name in of_left or name in of_right)
     product = prim.contract(left, right, f"{of_left}mk,{of_right}kn->{present}mn", sums)
     product = prim.reshape(product, (*stacks, *product.shape[-2:]))
     return prim.squeeze(product, [*([len(stacks)] if not rows else []), *([len(stacks) + 1] if not columns else [])])
+
+
+def _beside_stacks(
+    left: prim.Tensor, of_left: str, right: prim.Tensor, of_right: str, names: str
+) -> tuple[prim.Tensor, str]:
+    """The left side, repeated for the stacks that only the right one has, where either has some of its own.
+
+    Else their columns would lie beside each other, and the product be stored in another order first: narrow ones, which
+    leave much of their vectors empty, do.
+    """
+    columns = right.shape[-1]
+    is_narrow = isinstance(columns, int) and columns < _NARROW
+    if is_narrow or set(of_left) <= set(of_right) or set(of_right) <= set(of_left):
+        return left, of_left
+    both = "".join(name for name in names if name in of_left or name in of_right)
+    added = [axis for axis, name in enumerate(both) if name not in of_left]
+    left = prim.unsqueeze(left, added)
+    sizes = dict(zip(of_right, right.shape, strict=False))
+    shape = [sizes[both[axis]] if axis in added else size for axis, size in enumerate(left.shape)]
+    return prim.expand(left, tuple(shape)), both
 
 
 def _stacked(x: prim.Tensor, other: prim.Tensor, names: str) -> tuple[prim.Tensor, str]:

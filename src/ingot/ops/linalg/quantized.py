@@ -140,16 +140,16 @@ def _zero_points(
 def _row_values(values: prim.Tensor, a: prim.Tensor) -> prim.Tensor:
     if values.rank < 2 and is_single(values):
         return single(values)
-    if values.rank == 1 and a.rank > 1 and values.shape[0] == a.shape[-2]:
-        return prim.unsqueeze(values, [1])
+    if values.rank == 1 and a.rank > 1:
+        return prim.unsqueeze(prim.assume_shape(values, a.shape[-2:-1]), [1])
     return _broadcasting(values, (*a.shape[:-1], 1))
 
 
 def _column_values(values: prim.Tensor, b: prim.Tensor) -> prim.Tensor:
     if values.rank < 2 and is_single(values):
         return single(values)
-    if values.rank == 1 and b.rank > 1 and values.shape[0] == b.shape[-1]:
-        return values
+    if values.rank == 1 and b.rank > 1:
+        return prim.assume_shape(values, b.shape[-1:])
     return _broadcasting(values, (*b.shape[:-2], 1, b.shape[-1]) if b.rank > 1 else (1,))
 
 

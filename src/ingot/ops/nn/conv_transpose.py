@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import gcd
 from typing import Annotated, TypeAlias
 
 import numpy as np
@@ -17,12 +18,13 @@ from ingot.ops.facts import Fact, Inferred
 from ingot.ops.nn.contraction import kernel_of
 from ingot.ops.nn.convolution import convolved_in_primitives, per_channel
 from ingot.ops.nn.moments import along_channels
-from ingot.ops.nn.phases import by_phase
+from ingot.ops.nn.phases import by_phase, spaced
 from ingot.ops.nn.precision import refuse_huge, widened
 from ingot.ops.nn.results import dim, tensor, vector_of
-from ingot.ops.nn.sweeps import channels_first, swept
+from ingot.ops.nn.sweeps import channels_first, channels_last, swept
 from ingot.ops.nn.through import by_float32
 from ingot.ops.nn.windows import Sweep, Windows, elements, per_axis, spatial_rank, spatially, windows
+from ingot.ops.tensor.moved import along
 from ingot.ops.typesets import FLOATS, FLOATS_3, types
 
 T: TypeAlias = Annotated[Array, types("T", {1: FLOATS_3, 22: FLOATS})]
@@ -116,8 +118,9 @@ def lower(
 ) -> prim.Tensor:
     """A convolution with as many filters for each one as a stride has places, which it computes next to each other.
 
-    Along an axis, the outputs at `stride * i + r` are those of the filter made of every `stride`-th element from `r`
-    on, the last one first.
+    Along an axis, the outputs at `stride * i + dilation * r` are those of the filter made of every `stride`-th element
+    from `r` on, the last one first. Filters whose dilation shares a factor with the stride give what they give without
+    it, that many places apart.
     """
     rank = x.rank - 2
     kernel = kernel_of(w.shape, kernel_shape)
@@ -126,24 +129,79 @@ def lower(
     sizes, befores = _located(spread, x.shape[2:], extra, output_shape)
     plain = _as_convolution(spread, x.shape[2:], sizes, befores)
     if plain is not None:
-        y = convolved_in_primitives(swept(x, plain), by_phase(w, replace(spread, dilations=(1,) * rank), group), group)
+        y = _convolved(x, w, group, spread, plain)
         return y if b is None else y + along_channels(b, x.rank)
-    filters = by_phase(w, spread, group)
-    taps = filters.shape[2:]
-    reach = [size - 1 for size in taps if isinstance(size, int)]
-    seen = swept(x, windows(rank, taps, pads=[*reach, *reach]))
-    y = convolved_in_primitives(seen, filters, group)
-    outputs, starts = w.shape[1], range(2, 2 + rank)
-    y = prim.permute(y, [0, *starts, 1])
-    y = prim.reshape(y, (*y.shape[:-1], group, *spread.strides, outputs))
-    phases = [axis for i in range(rank) for axis in (1 + i, 2 + rank + i)]
-    y = prim.permute(y, [0, *phases, 1 + rank, 2 + 2 * rank])
-    whole = [(size + more) * stride for size, more, stride in zip(x.shape[2:], reach, spread.strides, strict=True)]
-    y = prim.reshape(y, (x.shape[0], *whole, group * outputs))
+    apart = tuple(gcd(*both) for both in zip(spread.strides, spread.dilations, strict=True))
+    y = _reached(x, w, group, _without(apart, spread))
+    for axis, gap in enumerate(apart, 1):
+        y = spaced(y, axis, gap)
+    whole = y.shape[1:-1]
     short = [_beyond(size, before, full) for size, before, full in zip(sizes, befores, whole, strict=True)]
     y = prim.pad(y, [0] * y.rank, [0, *short, 0])
-    y = channels_first(prim.slice_(y, [0, *befores, 0], [x.shape[0], *sizes, group * outputs]))
+    y = channels_first(prim.slice_(y, [0, *befores, 0], [x.shape[0], *sizes, y.shape[-1]]))
     return y if b is None else y + along_channels(b, x.rank)
+
+
+def _convolved(x: prim.Tensor, w: prim.Tensor, group: int, spread: Windows, plain: Windows) -> prim.Tensor:
+    """The convolution that one without strides is; channels first."""
+    filters = by_phase(w, spread, group)
+    return convolved_in_primitives(swept(x, plain), filters, group)
+
+
+def _without(apart: Sequence[int], spread: Windows) -> Windows:
+    """Strides and dilations divided by factors that they share."""
+    strides, dilations = (
+        tuple(each // gap for each, gap in zip(steps, apart, strict=True))
+        for steps in (spread.strides, spread.dilations)
+    )
+    return replace(spread, strides=strides, dilations=dilations)
+
+
+def _reached(x: prim.Tensor, w: prim.Tensor, group: int, spread: Windows) -> prim.Tensor:
+    """All that filters reach, with nothing cut off, and zeros up to a multiple of the strides; channels last."""
+    rank, kernel = len(spread.kernel), [size for size in spread.kernel if isinstance(size, int)]
+    if all(stride == 1 for stride in spread.strides) and len(kernel) == rank:
+        reach = [(size - 1) * dilation for size, dilation in zip(kernel, spread.dilations, strict=True)]
+        return channels_last(
+            _convolved(x, w, group, spread, replace(spread, pads=tuple(zip(reach, reach, strict=True))))
+        )
+    filters = by_phase(w, spread, group)
+    taps = [size for size in filters.shape[2:] if isinstance(size, int)]
+    reach = [(size - 1) * dilation for size, dilation in zip(taps, spread.dilations, strict=True)]
+    seen = swept(x, windows(rank, taps, dilations=spread.dilations, pads=[*reach, *reach]))
+    y = channels_last(convolved_in_primitives(seen, filters, group))
+    outputs = w.shape[1]
+    counts = [max(1, min(each, size)) for each, size in zip(spread.strides, kernel, strict=True)]
+    y = prim.reshape(y, (*y.shape[:-1], group, *counts, outputs))
+    phases = [axis for i in range(rank) for axis in (1 + i, 2 + rank + i)]
+    y = prim.permute(y, [0, *phases, 1 + rank, 2 + 2 * rank])
+    empty = [0] * y.rank
+    for axis, stride in enumerate(spread.strides):
+        empty[2 + 2 * axis] = stride - counts[axis]
+    y = prim.pad(y, [0] * y.rank, empty)
+    for axis, (stride, dilation) in enumerate(zip(spread.strides, spread.dilations, strict=True)):
+        if stride > 1 and dilation > 1:
+            y = _in_places(y, 1 + 2 * axis, stride, dilation)
+    whole = [y.shape[1 + 2 * axis] * stride for axis, stride in enumerate(spread.strides)]
+    return prim.reshape(y, (x.shape[0], *whole, group * outputs))
+
+
+def _in_places(y: prim.Tensor, axis: int, stride: int, dilation: int) -> prim.Tensor:
+    """Outputs by phase, the axis after the one of positions, as outputs by what the stride leaves of their places.
+
+    Phase `r` at `i` has its place at `stride * i + dilation * r`; stride and dilation share no factor.
+    """
+    places = np.arange(stride) * dilation
+    phase = np.argsort(places % stride)
+    later = (places // stride)[phase]
+    most = int(later.max())
+    sides = [most if each == axis else 0 for each in range(y.rank)]
+    padded, behind = prim.pad(y, sides, sides), y.rank - axis - 2
+    shape = tuple(size + most if each == axis else size for each, size in enumerate(y.shape))
+    at = prim.iota((shape[axis], stride), 0) + prim.constant(most - later)
+    positions: list[prim.Tensor | int] = [*range(y.rank)]
+    positions[axis], positions[axis + 1] = along(at, behind), along(prim.constant(phase), behind)
+    return prim.gather(padded, positions, shape, in_range=True)
 
 
 def _as_convolution(

@@ -253,12 +253,8 @@ def _is_depthwise(w: prim.Tensor, group: int) -> bool:
 
 
 def _per_filter(values: prim.Tensor, w: prim.Tensor) -> prim.Tensor:
-    """One value without axes, or one for each filter."""
-    if is_single(values):
-        return single(values)
-    if values.shape != w.shape[:1]:
-        raise prim.Refused(f"{list(map(str, values.shape))} values for {w.shape[0]} filters")
-    return values
+    """One value without axes, or one for each filter, as which an open size is taken."""
+    return single(values) if is_single(values) else prim.assume_shape(values, w.shape[:1])
 
 
 def _to_filters(values: prim.Tensor, w: prim.Tensor) -> prim.Tensor:

@@ -8,18 +8,20 @@ from ingot.ops.nn.windows import Windows
 
 
 def by_phase(w: prim.Tensor, spread: Windows, group: int) -> prim.Tensor:
-    """Filters (channels, outputs of a group, kernel) as (outputs by group and phase, channels of a group, taps)."""
+    """Filters (channels, outputs of a group, kernel) as (outputs by group and phase, channels of a group, taps).
+
+    Taps are as far apart as the dilation says. There are no more phases than taps along an axis.
+    """
     rank, channels = w.rank - 2, divide_exactly(w.shape[0], group)
     if channels is None:
         raise prim.Refused(f"{w.shape[0]} channels in {group} groups")
     w = prim.permute(w, [0, *range(2, 2 + rank), 1])
-    for axis, (stride, dilation) in enumerate(zip(spread.strides, spread.dilations, strict=True), 1):
-        w = _spaced(w, axis, dilation)
+    for axis, phases in enumerate(spread.strides, 1):
         size = w.shape[axis]
         if not isinstance(size, int):
             raise prim.Refused("a kernel of unknown size")
-        taps = -(-size // stride)
-        none = [0] * w.rank
+        stride = max(1, min(phases, size))  # the other phases have no taps
+        taps, none = -(-size // stride), [0] * w.rank
         w = prim.pad(w, none, [taps * stride - size if each == axis else 0 for each in range(w.rank)])
         w = prim.reshape(w, (*w.shape[:axis], taps, stride, *w.shape[axis + 1 :]))
         starts = [taps - 1 if each == axis else 0 for each in range(w.rank)]
@@ -28,15 +30,13 @@ def by_phase(w: prim.Tensor, spread: Windows, group: int) -> prim.Tensor:
     return _dealt(w, rank, group, channels)
 
 
-def _spaced(w: prim.Tensor, axis: int, dilation: int) -> prim.Tensor:
-    """With zeros between the elements along an axis, but none after the last."""
-    if dilation == 1:
-        return w
-    apart = prim.unsqueeze(w, [axis + 1])
-    apart = prim.pad(apart, [0] * apart.rank, [dilation - 1 if each == axis + 1 else 0 for each in range(apart.rank)])
-    joined = prim.reshape(apart, (*w.shape[:axis], w.shape[axis] * dilation, *w.shape[axis + 1 :]))
-    sizes = [size - (dilation - 1) if each == axis else size for each, size in enumerate(joined.shape)]
-    return prim.slice_(joined, [0] * joined.rank, sizes)
+def spaced(x: prim.Tensor, axis: int, distance: int) -> prim.Tensor:
+    """With zeros between the elements along an axis and after the last, which are `distance` apart."""
+    if distance == 1:
+        return x
+    apart = prim.unsqueeze(x, [axis + 1])
+    apart = prim.pad(apart, [0] * apart.rank, [distance - 1 if each == axis + 1 else 0 for each in range(apart.rank)])
+    return prim.reshape(apart, (*x.shape[:axis], x.shape[axis] * distance, *x.shape[axis + 1 :]))
 
 
 def _dealt(w: prim.Tensor, rank: int, group: int, channels: Dim) -> prim.Tensor:

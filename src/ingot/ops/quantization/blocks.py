@@ -33,8 +33,7 @@ class Blocks:
             return prim.reshape(values, ())
         at = self._at
         if not self.block_size:
-            if self.scale_shape != (self.shape[at],):
-                raise prim.Refused(f"{self.scale_shape[0]} scales for an axis of {self.shape[at]}")
+            values = prim.assume_shape(values, (self.shape[at],))
             return prim.reshape(values, tuple(size if i == at else 1 for i, size in enumerate(self.shape)))
         expected = (*self.shape[:at], -(-self.shape[at] // self.block_size), *self.shape[at + 1 :])
         if self.scale_shape != expected:

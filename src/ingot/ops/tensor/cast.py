@@ -50,6 +50,9 @@ _CASTS = {
     25: _PLAIN_25,
     28: _PLAIN_25 | FLOAT6,
 }
+_NATIVE = {dtype for dtype in DType if dtype.is_integer and dtype.bits >= 8} | {DType.FLOAT32, DType.FLOAT64}
+"""Types that numpy rounds numbers to as Cast does."""
+
 _NUMBERED_SINCE = 6
 _LIKES = {version: names for version, names in _CASTS.items() if 13 <= version <= 25}
 
@@ -88,7 +91,7 @@ def bind_cast(*, to: int, saturate: int, round_mode: str) -> Callable[[Array], A
         kind = x.dtype.char
         if target is DType.STRING and kind in "fdilq":
             return written(x.reshape(-1)).reshape(x.shape)
-        if kind == "O" and target in (DType.FLOAT32, DType.FLOAT64):
+        if kind == "O" and target in _NATIVE:
             return parsed(x.reshape(-1), target).astype(target.numpy).reshape(x.shape)
         result = convert(x, target, saturate=bool(saturate), round_mode=round_mode)
         return result.copy() if result is x else result

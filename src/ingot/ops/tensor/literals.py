@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,9 @@ _FEW = 64
 _PIECE = 4096
 """Numbers that are written at a time, all in the caches."""
 
+_SMALL = 10_000
+"""Whole numbers below it, and their negatives, have texts that are looked up."""
+
 
 def written(x: Array) -> Array:
     """Each number of a vector in plain digits, as few as identify it among its neighbours; `NaN`, `INF`.
@@ -30,10 +34,19 @@ def written(x: Array) -> Array:
     """
     x = x.astype(np.uint8) if x.dtype.kind == "b" else x
     if x.dtype.kind != "f":
+        if x.size > _FEW and x.min() > -_SMALL and x.max() < _SMALL:
+            return np.asarray(_small_texts().take(x.astype(np.int64), mode="wrap"))
         return np.fromiter(map(str, x.tolist()), np.object_, x.size)
     if x.size > _FEW and x.dtype.itemsize == 4:
         return _many_written(x)
     return np.fromiter(_each_written(x), np.object_, x.size)
+
+
+@cache
+def _small_texts() -> Array:
+    """The texts of whole numbers, negative ones counted from the end."""
+    numbers = (*range(_SMALL), *range(1 - _SMALL, 0))
+    return np.fromiter(map(str, numbers), np.object_, len(numbers))
 
 
 def _many_written(x: Array) -> Array:
@@ -68,17 +81,21 @@ def parsed(x: Array, to: DType) -> Array:
     InputError for a string that spells none, or one no 64-bit integer holds.
     """
     texts: list[str] = x.tolist()
+    joined = ",".join(texts)
     if to.is_float:
         try:
             floats = of_each(float, x, np.float64)
-            if "_" not in "".join(texts):  # which only Python reads
+            if "_" not in joined:  # which only Python reads
                 return floats
         except ValueError:
             pass
         return of_each(_float, x, np.float64)
+    plain = _whole_numbers(joined, len(texts)) if len(texts) > _FEW else None
+    if plain is not None:
+        return plain.view(np.uint64)
     try:
         whole = of_each(int, x, np.int64)
-        if "_" not in "".join(texts):
+        if "_" not in joined:
             return whole.view(np.uint64)
     except (ValueError, OverflowError):  # written otherwise, or beyond 63 bits
         pass
@@ -86,6 +103,25 @@ def parsed(x: Array, to: DType) -> Array:
     if any(not -(2**63) <= number < 2**64 for number in numbers):
         raise InputError(f"a number of {len(numbers)} strings does not fit 64 bits")
     return np.array([number % 2**64 for number in numbers], np.uint64)
+
+
+def _whole_numbers(joined: str, count: int) -> Array | None:
+    """So many whole numbers between commas; None where they are written otherwise, or some may not fit 64 bits."""
+    characters = joined.encode("ascii", "replace")
+    signs = characters.count(b"-")
+    if (
+        characters.translate(None, b"0123456789-,")
+        or characters.count(b",") != count - 1
+        or b",," in characters
+        or b"-," in characters
+        or characters[:1] == b","
+        or characters[-1:] in b",-"
+        or (signs and signs != characters.count(b",-") + characters.startswith(b"-"))
+    ):
+        return None
+    numbers = np.fromstring(joined, np.int64, sep=",")
+    ends = np.iinfo(np.int64)
+    return None if numbers.min() == ends.min or numbers.max() == ends.max else numbers
 
 
 def _plain(number: Any, text: str) -> str:
