@@ -361,11 +361,19 @@ def _products(_: argparse.Namespace) -> tuple[str, int]:
     return products(PROVIDERS, named("cuda").memory)  # type: ignore[attr-defined]
 
 
+def _decode(_: argparse.Namespace) -> tuple[str, int]:
+    """A layer of a decoder of 7 billion parameters for one token."""
+    from benchmarks.gpu_decode import table
+
+    return table(4, check=True)
+
+
 SECTIONS: dict[str, Callable[[argparse.Namespace], tuple[str, int]]] = {
     "device": _device,
     "kernels": _kernels,
     "products": _products,
     "models": _models,
+    "decode": _decode,
     "conformance": _shared("conformance"),
     "graphs": _shared("graphs"),
 }

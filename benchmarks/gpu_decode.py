@@ -22,6 +22,7 @@ from ingot.ir.tensor import Tensor
 
 HIDDEN, HEADS, KEY_HEADS, DEPTH, GATED, PAST = 4096, 32, 8, 128, 14336, 1000
 BLOCK = 32
+_MOST_ERROR = 1e-2
 
 _HEAD = '<ir_version: 10, opset_import: ["" : 23, "com.microsoft" : 1]>'
 _PRODUCTS = {
@@ -113,38 +114,42 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="compare one layer with the reference")
     parser.add_argument("--peer", action="store_true", help="measure PyTorch too")
     options = parser.parse_args()
+    text, wrong = table(options.layers, check=options.check)
+    print(text)
+    if options.peer:
+        _peer(Timer(), options.layers)
+    return int(wrong > 0)
+
+
+def table(layers: int, *, check: bool) -> tuple[str, int]:
+    """The times of so many layers, and how many of them, compared one by one if `check`, are wrong."""
     timer, wrong = Timer(), 0
-    print("| weights | layers | µs a layer | TB/s | kernels | calls |\n|---|---|---|---|---|---|")
+    lines = ["| weights | layers | µs a layer | TB/s | kernels | calls | error |", "|---|---|---|---|---|---|---|"]
     for is_coded in (False, True):
-        model, moved = layers_model(options.layers, is_coded)
+        model, moved = layers_model(layers, is_coded)
         session = Session(model, providers=PROVIDERS, fallback=False)
         us = timer.on_device(session, feeds_of(session))  # or the caches of all layers cross to the host and back
         compiled = session.compiled
         assert compiled is not None
         label = "4 bits" if is_coded else "float16"
         steps = len(compiled.scheduled.steps)
-        print(
-            f"| {label} | {options.layers} | {us / options.layers:.1f} | {moved / us / 1e6:.2f} | {steps} "
-            f"| {len(compiled.program.calls)} |",
-            flush=True,
+        error = _error(is_coded) if check else None
+        wrong += error is not None and not error < _MOST_ERROR
+        lines.append(
+            f"| {label} | {layers} | {us / layers:.1f} | {moved / us / 1e6:.2f} | {steps} "
+            f"| {len(compiled.program.calls)} | {'' if error is None else f'{error:.1e}'} |"
         )
-        if options.check:
-            wrong += _is_wrong(is_coded)
-    if options.peer:
-        _peer(timer, options.layers)
-    return int(wrong > 0)
+    return "\n".join(lines), wrong
 
 
-def _is_wrong(is_coded: bool) -> bool:
-    """Whether one layer computes something else than on the processor."""
+def _error(is_coded: bool) -> float:
+    """How far what one layer computes is from what it computes on the processor."""
     model, _ = layers_model(1, is_coded)
     ours = Session(model, providers=PROVIDERS, fallback=False)
     theirs = Session(model, providers=("cpu", "reference"))
     feeds = feeds_of(ours)
     result, expected = (session.run(None, feeds)[0].astype(np.float64) for session in (ours, theirs))
-    error = float(np.linalg.norm(result - expected) / np.linalg.norm(expected))
-    print(f"error {error:.1e}", flush=True)
-    return not error < 1e-2
+    return float(np.linalg.norm(result - expected) / np.linalg.norm(expected))
 
 
 def _peer(timer: Timer, layers: int) -> None:

@@ -292,3 +292,9 @@ def test_a_result_is_a_constant_that_a_product_reads_in_another_shape() -> None:
             w = np.array([15, -17, -7, 23, 33, 54, 19, 127, 75], FLOAT) / 2
             np.testing.assert_array_equal(z, w)
             np.testing.assert_allclose(y[0, :, 0], w.reshape(3, 3) @ x[0, :, 0], rtol=1e-5)
+
+
+def test_a_product_of_halves_that_is_reshaped_before_it_is_widened() -> None:
+    graph = """g (float16[4, 6] x) => (float y) <float16[6, 1] w = {1, 2, 3, 4, 5, 6}, int64[1] flat = {-1}> {
+        m = MatMul (x, w) r = Reshape (m, flat) c = Cast <to = 1> (r) s = ReduceSum <keepdims = 0> (c) y = Log (s) }"""
+    agree(graph, x=np.abs(floats(4, 6)).astype(np.float16))

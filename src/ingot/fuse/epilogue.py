@@ -55,14 +55,19 @@ class Epilogues:
                 break
             inside.update(maps)
             chain.append(maps[-1])
+        self._leave_views(chain, inside)
+        while len(chain) > 1 and chain[-1] not in self.stored and self._is_read_narrower(chain):
+            inside.discard(chain.pop())
+            self._leave_views(chain, inside)
+        self._fused.update(inside - {contract})
+        return tuple(chain)
+
+    def _leave_views(self, chain: list[Tensor], inside: set[Tensor]) -> None:
+        """Leave to readers the permutations and reshapes that a chain ends with, but for one that keeps its columns."""
         while isinstance(chain[-1], Permute | Reshape) and chain[-1] not in self.stored:
             if self._is_flattened(chain[-1]) and self._keeps_columns(chain):
                 break
             inside.discard(chain.pop())
-        while len(chain) > 1 and chain[-1] not in self.stored and self._is_read_narrower(chain):
-            inside.discard(chain.pop())
-        self._fused.update(inside - {contract})
-        return tuple(chain)
 
     def _is_read_narrower(self, chain: Sequence[Tensor]) -> bool:
         """Whether readers load fewer bytes if they compute the last of a chain: from bytes, or from 16-bit floats."""
