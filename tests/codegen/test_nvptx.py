@@ -269,3 +269,13 @@ def test_four_channels_of_an_image_are_stored_at_once() -> None:
     )
     ptx = ptx_of("float[n, 3, h, w] i", text)
     assert "st.global.v4.b32" in ptx
+
+
+@pytest.mark.parametrize("kind", ["float", "float16", "bfloat16"])
+def test_pools_of_every_type_slide_by_single_elements_and_by_vectors(kind: str) -> None:
+    pool = "y = MaxPool <kernel_shape = [3, 3], pads = [1, 1, 1, 1], strides = [2, 2]> (x)"
+    (kernel,) = kernels_of(
+        ingot.parse_model(f"{HEAD.replace('21', '22')} g ({kind}[n, c, h, w] x) => (y) {{ {pool} }}")
+    )
+    for name in names_of(kernel, (9, 0)):
+        assert f".entry {name}" in compiled(kernel, (9, 0), name)

@@ -870,6 +870,18 @@ def test_what_nobody_compiles_is_left_to_the_reference() -> None:
 
 
 @emulated
+def test_what_a_loop_collects_is_stored_in_its_own_type_although_all_who_read_it_round_it() -> None:
+    text = f"""{HEAD} g (float[3, 4] x) => (float16[3, 4] y) {{
+        zeros = Constant <value = float[4] {{0, 0, 0, 0}}> ()
+        s, rows = Scan <num_scan_inputs = 1, body = b (float[4] p, float[4] r) => (float[4] q, float[4] o) {{
+            q = Add (p, r) o = Exp (q)
+        }}> (zeros, x)
+        h = Cast <to = 10> (rows) y = Neg (h)
+    }}"""
+    check(text, {"x": normal(3, 4)}, rtol=1e-3)
+
+
+@emulated
 def test_what_has_no_elements_is_not_copied_and_what_is_beside_it_is() -> None:
     provider = Emulated()
     session = opened(graph("float[n] x, float w", "y = Mul (x, w)"), provider)

@@ -51,7 +51,7 @@ def merge_epilogues(steps: Sequence[Step]) -> Merged:
     for kernel in kernels_in(steps):
         for buffer in kernel.reads:
             readers.setdefault(buffer, set()).add(kernel)
-    merging = _Merging(readers, {*read_by_regions(steps), *_collected(steps)})
+    merging = _Merging(readers, set(read_by_regions(steps)))
     return Merged(tuple(merging.steps(steps)), merging.origins, merging.groups)
 
 
@@ -103,16 +103,6 @@ class _Merging:
         self.origins[kernel] = (epilogue.kernel, *epilogue.absorbed)
         self.groups[product.rhs.buffer] = product.groups
         return kernel
-
-
-def _collected(steps: Sequence[Step]) -> Iterator[Buffer]:
-    """The buffers that loops collect, those inside of others too."""
-    for step in steps:
-        if isinstance(step, LoopStep):
-            yield from step.collected
-            yield from _collected(step.steps)
-        elif isinstance(step, BranchStep):
-            yield from _collected((*step.then, *step.otherwise))
 
 
 def _epilogue_of(kernel: Kernel) -> _Epilogue | None:

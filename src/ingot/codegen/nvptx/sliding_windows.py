@@ -229,9 +229,9 @@ class WindowLoops(ThreadLoops):
 
     def _filled(self, load: Load) -> ir.Value:
         """The address of a vector of what a load is filled with."""
-        lanes = self.strip.lanes
         if load.fill == 0:
             return zeros(self.b, "nothing", ir.ArrayType(I8, _FILLED))
+        lanes = max(2, self.strip.lanes)  # LLVM has no text for a single half in memory
         fill = self._stored(scalars.number(load.dtype, load.fill, lanes), load.dtype)
         assert isinstance(fill, ir.Constant)
         return global_constant(self.b, fill)
