@@ -41,6 +41,9 @@ _GROWING = {
     "ReduceL2", "ReduceSumSquare", "CumSum", "AveragePool", "GlobalAveragePool", "LeakyRelu", "Sum", "Mean", "Pow",
 }  # fmt: skip
 _MULTIPLYING = {"Mul", "MatMul", "Gemm", "Einsum", "Conv"}
+_TERMS = 1024
+"""Terms of the longest sums of products that are drawn."""
+
 _NOT_FAR = {"Max", "Min", "Clip", "Relu", "Abs", "Neg", "ReduceMin", "ThresholdedRelu"}
 _SLOPES = {
     "Sigmoid": 0.25, "Tanh": 1, "Erf": 1.13, "Softplus": 1, "Softsign": 1, "Gelu": 1.13, "Elu": 1, "Selu": 1.76,
@@ -111,6 +114,8 @@ class _Node:
         if self.unit > self.eps:
             bound = bound + self.unit * (np.abs(self.y) + bound)
         bound = bound + 2 * self.least
+        if op in _MULTIPLYING:  # instructions for pairs of bfloat16 give zero for sums that are subnormal, too
+            bound = bound + _TERMS * _flushed(self.outputs[0].dtype)
         largest = _largest(self.outputs[0].dtype)
         bound = np.where(np.abs(self.y) + bound > largest / 2, np.inf, bound)
         # Operators that passes recognise have rules of their own: an Attention that sees nothing is 0, a softmax NaN.
