@@ -20,6 +20,7 @@ import numpy as np
 from benchmarks.found_models import FOLDER
 from benchmarks.found_models.estimators import ESTIMATORS
 from benchmarks.found_models.networks import NETWORKS, exported
+from benchmarks.found_models.package_networks import PACKAGE_NETWORKS, exported_from_package
 from benchmarks.found_models.pipelines import PIPELINES, written
 
 FEATURES = 10
@@ -39,6 +40,9 @@ def generate(folder: Path, names: list[str]) -> None:
     for name, network in NETWORKS.items():
         jobs[f"torch/{name}"] = partial(exported, network)
         jobs[f"torch-traced/{name}"] = partial(exported, network, dynamo=False)
+    for name, packaged in PACKAGE_NETWORKS.items():
+        jobs[f"packages/{name}"] = partial(exported_from_package, packaged)
+        jobs[f"packages-traced/{name}"] = partial(exported_from_package, packaged, dynamo=False)
     for name, job in jobs.items():
         path = folder / f"{name}.onnx"
         if path.exists() or path.with_suffix(".refused").exists() or (names and not any(n in name for n in names)):
@@ -48,6 +52,8 @@ def generate(folder: Path, names: list[str]) -> None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 path.write_bytes(job())
+        except ImportError as error:  # what is installed later is written then
+            print(f"{name}: {error}", file=sys.stderr, flush=True)
         except Exception as error:  # of the exporter's own
             path.with_suffix(".refused").write_text(str(error)[:500], "utf-8")
             print(f"{name}: {type(error).__name__} {' '.join(str(error).split())[:160]}", file=sys.stderr, flush=True)

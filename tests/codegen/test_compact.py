@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import ingot
 from codegen.every_nest import feeds, models
 from codegen.networks import encoder, images
 from ingot import Session
@@ -15,6 +16,7 @@ from ingot.codegen.llvm import templates
 from ingot.codegen.llvm.host import host
 from ingot.codegen.llvm.kernel import emit
 from ingot.dtypes import Array
+from ingot.ir.interface import inputs_to_initializers
 from ingot.ir.model import Model
 from ingot.loops.ir import kernels_in
 from ingot.loops.parametrise import parametrise
@@ -69,3 +71,19 @@ def test_tiles_and_windows_are_less_code(name: str) -> None:
     kernels = [parametrise(kernel).kernel for kernel in kernels_in(compiled.scheduled.steps)]
     full, compact = (sum(len(emit(kernel, host(), how).text) for kernel in kernels) for how in (False, True))
     assert compact < 0.7 * full
+
+
+def test_products_with_sigmoids_that_jammed_rows_share_are_the_same_in_less_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = ingot.parse_model("""<ir_version: 10, opset_import: ["" : 21]>
+        g (float[1, 3, 32, 32] x, float[32, 3, 3, 3] w)
+            => (float[1, 32, 32, 32] y) <int64[1] channels = {1}, int64[2] places = {2, 3}> {
+            c = Conv <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (x, w)
+            m = ReduceMax (c, channels) s = Sigmoid (m) p = Mul (c, s) r = ReduceMean (p, places)
+            t = Sigmoid (r) y = Mul (p, t) }""")
+    random = np.random.default_rng(1)
+    shapes = {value.name: value.type.shape for value in model.graph.inputs}
+    inputs = {name: random.standard_normal(tuple(shape)).astype(np.float32) for name, shape in shapes.items()}
+    inputs_to_initializers(model, {"w": inputs.pop("w")})
+    agrees(model, inputs, tmp_path, monkeypatch)

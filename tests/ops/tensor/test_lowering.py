@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from ingot.dtypes import Array, DType
+from ingot.prim.tensor import Gather
+from ingot.prim.walk import reachable
 from lower.agreement import agree, lowered, refusal
 from lower.machine import runs
 
@@ -299,3 +301,36 @@ def test_the_stated_size_of_a_slice_is_no_promise() -> None:
     _, program = lowered(text)
     assert not program.calls
     assert [(str(guard.left), str(guard.right)) for guard in program.guards] == [("read_0", "5")]
+
+
+@pytest.mark.parametrize(
+    "indices",
+    [
+        "int64[3, 4] i = {0, 1, 2, 3, 1, 2, 3, 4, 2, 3, 4, 5}",
+        "int64[4, 1, 2] i = {1, 4, 2, 5, 3, 6, 4, 7}",
+        "int32[2, 3] i = {-8, -6, -4, -5, -3, -1}",
+    ],
+)
+def test_picking_at_known_places_that_grow_along_two_axes_is_a_view(indices: str) -> None:
+    graph = f"g (float[N, 8, 3] x) => (float[a, b, c, d, e] y) <{indices}> {{ y = Gather <axis = 1> (x, i) }}"
+    graph = graph if "1, 2]" in indices else graph.replace("a, b, c, d, e", "a, b, c, d")
+    _, program = lowered(graph)
+    result = next(value for name, value in program.values.items() if name.name == "y")
+    assert not any(isinstance(tensor, Gather) for tensor in reachable(result))
+    agree(graph, 0, x=numbers(2, 8, 3))
+    runs(graph, {"x": numbers(2, 8, 3)}, {"x": numbers(1, 8, 3)}, rtol=0)
+
+
+@pytest.mark.parametrize(
+    "indices",
+    [
+        "int64[2, 3] i = {0, 1, 2, 1, 2, 4}",
+        "int64[2, 3] i = {0, 0, 0, 1, 1, 1}",
+        "int64[2, 3] i = {5, 4, 3, 6, 5, 4}",
+        "int64[2, 2] i = {6, 7, 7, 8}",
+    ],
+)
+def test_known_places_of_no_view_are_picked_one_by_one(indices: str) -> None:
+    graph = f"g (float[N, 9] x) => (float[a, b, c] y) <{indices}> {{ y = Gather <axis = 1> (x, i) }}"
+    agree(graph, 0, x=numbers(2, 9))
+    runs(graph, {"x": numbers(2, 9)}, rtol=0)

@@ -5,10 +5,13 @@ They compute the same to the bit, since each result is summed in the same order,
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
+from ingot.codegen.llvm.vectors import invariants
 from ingot.loops.ir import (
+    Apply,
     Attention,
     Contraction,
     Cycle,
@@ -16,11 +19,17 @@ from ingot.loops.ir import (
     Kernel,
     KernelNest,
     Kind,
+    Let,
+    Local,
     Recurrence,
+    Scalar,
     Statement,
+    Store,
     Tile,
+    Var,
     Winograd,
 )
+from ingot.loops.rewrite import Reindexed, parts, within
 
 Step: TypeAlias = tuple[Statement, ...] | Contraction
 
@@ -64,5 +73,43 @@ def _rolled(statement: Statement) -> Statement:
     """A statement in which rows that are jammed are gone through one after another."""
     if not isinstance(statement, For):
         return statement
-    kind = Kind.SERIAL if statement.kind is Kind.JAM else statement.kind
-    return For(statement.var, tuple(map(_rolled, statement.body)), kind)
+    if statement.kind is not Kind.JAM:
+        return For(statement.var, tuple(map(_rolled, statement.body)), statement.kind)
+    rows = {inner.var for inner in within((statement,)) if isinstance(inner, For) and inner.kind is Kind.JAM}
+    return _serial(For(statement.var, _with_gates(statement.body, rows, set()), Kind.SERIAL))
+
+
+def _serial(loop: For) -> For:
+    """A loop, and those in it, that go through jammed rows one after another."""
+    body = tuple(_serial(inner) if isinstance(inner, For) else inner for inner in loop.body)
+    return For(loop.var, body, Kind.SERIAL if loop.kind is Kind.JAM else loop.kind)
+
+
+def _with_gates(statements: Sequence[Statement], rows: set[Var], names: set[str]) -> tuple[Statement, ...]:
+    """Statements of jammed rows, with locals for the sigmoids that are factors and the same in all rows.
+
+    Jammed rows compute such a sigmoid once, and multiply by it. One that is computed where it is a factor makes a
+    quotient, which is rounded differently. `names` are the locals that are set before, to which these are added.
+    """
+    result: list[Statement] = []
+    for statement in statements:
+        if isinstance(statement, For):
+            result.append(For(statement.var, _with_gates(statement.body, rows, names), statement.kind))
+            continue
+        own = set() if isinstance(statement, Store) else {statement.name}
+        replaced = Reindexed(lambda index: index)
+        for gate in _gates(invariants((statement.value,), Apply, rows, names | own), statement.value):
+            name = f"gate{len(names)}"
+            names.add(name)
+            result.append(Let(name, gate))
+            replaced.replace(gate, Local(gate.dtype, name))
+        names |= own
+        result.append(replaced.statement(statement))
+    return tuple(result)
+
+
+def _gates(among: Sequence[Scalar], value: Scalar) -> list[Scalar]:
+    """The sigmoids among parts of an expression that are factors in it."""
+    products = [part for part in parts([value]) if isinstance(part, Apply) and part.function == "multiply"]
+    factors = {id(factor) for product in products for factor in product.arguments}
+    return [part for part in among if isinstance(part, Apply) and part.function == "sigmoid" and id(part) in factors]

@@ -7,6 +7,7 @@ from typing import Annotated, TypeAlias
 import numpy as np
 
 from ingot import prim
+from ingot.dataclass import dataclass
 from ingot.dims import Dim
 from ingot.dtypes import Array
 from ingot.ops.define import operator
@@ -52,7 +53,7 @@ def infer(data: Fact, indices: Fact, /, *, axis: int) -> Inferred:
 def lower(
     data: prim.Tensor, indices: prim.Tensor, /, *, axis: int, facts: tuple[Fact, ...], inferred: tuple[Fact, ...]
 ) -> prim.Tensor:
-    """Indices that are known and equally far apart make a slice, which is a view."""
+    """Known indices that are equally far apart make a slice, rows of such that are so windows: both are views."""
     data = in_own_type(data, inferred[0])
     shape = sizes_of(inferred[0])
     axis = axis_of(axis, data.rank)
@@ -63,9 +64,48 @@ def lower(
         begins[axis], steps[axis] = run
         sizes = (*data.shape[:axis], prim.count(places.shape), *data.shape[axis + 1 :])
         return prim.reshape(prim.slice_(data, begins, sizes, steps), shape)
+    grid = _grid(places, data.shape[axis])
+    if grid is not None:
+        return prim.reshape(_windows(data, axis, grid), shape)
     before = range(axis)
     behind = range(axis + places.rank, axis + places.rank + data.rank - axis - 1)
     return prim.gather(data, [*before, along(places, len(behind)), *behind], shape)
+
+
+def _windows(data: prim.Tensor, axis: int, grid: _Grid) -> prim.Tensor:
+    """The slices of `data` at the places of a grid, whose two axes are in the place of `axis`."""
+    begins, sizes = [0] * data.rank, list(data.shape)
+    begins[axis] = grid.first
+    sizes[axis] = sum((count - 1) * step for count, step in zip(grid.counts, grid.steps, strict=True)) + 1
+    reach = prim.slice_(data, begins, sizes, [1] * data.rank)
+    long = int(grid.counts[1] > grid.counts[0])  # the axis along which windows begin: kernels run along long axes
+    seen = prim.window(reach, [axis], [grid.counts[1 - long]], [grid.steps[long]], [grid.steps[1 - long]])
+    order = list(range(data.rank))
+    order.insert(axis + 1 - long, data.rank)
+    return prim.permute(seen, order)
+
+
+@dataclass(frozen=True, slots=True)
+class _Grid:
+    """Places along two axes: a first one, and how many there are along each, so far apart."""
+
+    first: int
+    counts: tuple[int, int]
+    steps: tuple[int, int]
+
+
+def _grid(places: prim.Tensor, size: Dim) -> _Grid | None:
+    """Known indices that grow steadily along two axes; None if they do not, or are outside of `size`."""
+    if not isinstance(places, Constant) or not isinstance(size, int):
+        return None
+    array = places.array.reshape([count for count in places.array.shape if count != 1])
+    if array.ndim != 2 or not array.size:
+        return None
+    first, steps = int(array[0, 0]), (int(array[1, 0] - array[0, 0]), int(array[0, 1] - array[0, 0]))
+    steady = first + steps[0] * np.arange(array.shape[0])[:, None] + steps[1] * np.arange(array.shape[1])
+    if min(steps) < 1 or first < 0 or steady[-1, -1] >= size or not np.array_equal(array, steady):
+        return None
+    return _Grid(first, (array.shape[0], array.shape[1]), steps)
 
 
 def _run(places: prim.Tensor, size: Dim) -> tuple[int, int] | None:
