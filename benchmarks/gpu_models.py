@@ -43,7 +43,7 @@ _COMPARED = 2
 
 _ROUNDS = 20
 _WARM_UP_ROUNDS = 4
-_MOST_PREPARING = 45
+_MOST_PREPARING = 75
 """Seconds for compiling."""
 
 _MOST_ERROR = {"fp32": 1e-3, "fp16": 5e-2}
