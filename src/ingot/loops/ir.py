@@ -792,17 +792,26 @@ def kernels_in(steps: Sequence[Step]) -> Iterator[Kernel]:
 
 
 def read_by_regions(steps: Sequence[Step]) -> Iterator[Buffer]:
-    """The buffers that loops and branches among steps read, swap or collect themselves, those inside of others too."""
+    """The buffers that loops and branches among steps read or swap themselves, those inside of others too."""
     for step in steps:
         match step:
             case LoopStep():
                 yield from (buffer for pair in step.swapped for buffer in pair)
-                yield from step.collected
                 yield from (buffer for buffer in (step.trips, step.condition, step.going) if isinstance(buffer, Buffer))
                 yield from read_by_regions(step.steps)
             case BranchStep():
                 yield step.condition
                 yield from read_by_regions((*step.then, *step.otherwise))
+
+
+def collected_by_loops(steps: Sequence[Step]) -> Iterator[Buffer]:
+    """The buffers that loops among steps collect, those inside of others too."""
+    for step in steps:
+        if isinstance(step, LoopStep):
+            yield from step.collected
+            yield from collected_by_loops(step.steps)
+        elif isinstance(step, BranchStep):
+            yield from collected_by_loops((*step.then, *step.otherwise))
 
 
 def nests_in(kernel: Kernel) -> Iterator[KernelNest]:

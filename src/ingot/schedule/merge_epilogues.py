@@ -28,6 +28,7 @@ from ingot.loops.ir import (
     Step,
     Store,
     Var,
+    collected_by_loops,
     kernels_in,
     read_by_regions,
 )
@@ -51,7 +52,7 @@ def merge_epilogues(steps: Sequence[Step]) -> Merged:
     for kernel in kernels_in(steps):
         for buffer in kernel.reads:
             readers.setdefault(buffer, set()).add(kernel)
-    merging = _Merging(readers, set(read_by_regions(steps)))
+    merging = _Merging(readers, {*read_by_regions(steps), *collected_by_loops(steps)})
     return Merged(tuple(merging.steps(steps)), merging.origins, merging.groups)
 
 

@@ -27,6 +27,7 @@ from ingot.loops.ir import (
     Scalar,
     Statement,
     Store,
+    collected_by_loops,
     kernels_in,
     read_by_regions,
 )
@@ -40,7 +41,7 @@ _FLOATS = {*NARROW_FLOATS, DType.FLOAT32, DType.FLOAT64}
 def stored_halves(fused: Fused) -> Mapping[Kernel, tuple[Kernel, ...]]:
     """What becomes of the kernels that store or read such buffers: others, or none."""
     kernels = list(kernels_in(fused.steps))
-    fixed = _fixed(kernels) | fused.visible | set(read_by_regions(fused.steps))
+    fixed = _fixed(kernels) | fused.visible | {*read_by_regions(fused.steps), *collected_by_loops(fused.steps)}
     stored: dict[Buffer, list[Store]] = defaultdict(list)
     readers: dict[Buffer, list[Kernel]] = defaultdict(list)
     for kernel in kernels:
